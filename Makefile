@@ -1,0 +1,111 @@
+# Every command of the project. Needs GNU make and Python 3.11 or newer; nothing is installed outside .venv.
+
+VENV := .venv
+BIN := $(VENV)/bin
+#: Interpreters to try, the first that is new enough is taken; `make setup PYTHON=/path/to/python3.13` chooses one.
+PYTHON ?= python3 python3.14 python3.13 python3.12 python3.11
+#: Present when the environment was made in this place from these very files, so that a second run does nothing.
+READY := $(VENV)/ready-$(shell { pwd; cat requirements/dev.txt pyproject.toml; } | cksum | cut -d ' ' -f 1)
+
+PYTEST := $(BIN)/python -m pytest
+#: Parts of which the tests must run so many per cent of the lines and branches. `make test` has every Python process
+#: that its tests start measured (coverage looks for these variables), servers too; a run of one kind alone is not.
+COVERED := core dialects stores protocols
+COVERED_PERCENT := 95
+MEASURED := COVERAGE_PROCESS_START="$(CURDIR)/pyproject.toml" COVERAGE_FILE="$(CURDIR)/build/coverage/data"
+
+MAKEFLAGS += --no-print-directory --no-builtin-rules
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check unit contract integration coverage bench format proto lock clean
+
+help:  ## List these commands.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
+
+setup: $(READY)  ## Make the environment in .venv from the locked packages, hash-checked; a second run does nothing.
+	@echo "setup: $(VENV) is ready"
+
+$(READY):
+	@python=; for name in $(PYTHON); do \
+		if "$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then python=$$name; break; fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+		echo "setup: Polystream needs Python 3.11 or newer; none of these is: $(PYTHON)" >&2; \
+		echo "setup: name one with 'make setup PYTHON=/path/to/python3'" >&2; exit 1; \
+	fi; \
+	if ! grep -qs "^command = .* $(CURDIR)/$(VENV)$$" $(VENV)/pyvenv.cfg || ! $(BIN)/python -c '' 2>/dev/null; then \
+		echo "setup: $(VENV) with $$("$$python" --version)"; \
+		"$$python" -m venv --clear "$(CURDIR)/$(VENV)"; \
+	fi
+	@rm -f $(VENV)/ready-*
+	@echo "setup: $$(grep -c == requirements/dev.txt) locked packages"
+	@$(BIN)/python -m pip install -qq --no-compile --require-hashes --only-binary :all: -r requirements/dev.txt
+	@echo "setup: polystream itself, editable"
+	@$(BIN)/python -m pip install -qq --no-index --no-deps --no-build-isolation --editable .
+	@touch $@
+
+run:  ## Serve REST, WebSocket and gRPC (REST_PORT, WEBSOCKET_PORT, GRPC_PORT) in front of ENGINE_URL, else of scripted text.
+	@echo "polystream serve, engine: $$(echo "$${ENGINE_URL:-scripted: (set text, no model; ENGINE_URL=http://… names a real one)}" | sed 's#//[^/@]*@#//…@#')"
+	@$(MAKE) --silent $(READY)
+	@ENGINE_URL="$${ENGINE_URL:-scripted:}" exec $(BIN)/polystream serve
+
+test: $(READY)  ## Run everything that must pass: check, unit, contract, integration, and what these covered.
+	@rm -rf build/coverage; mkdir -p build/coverage; status=0; summary=; \
+	for step in check unit contract integration coverage; do \
+		case $$step in check|coverage) measured= ;; *) measured='$(MEASURED)' ;; esac; \
+		echo "== $$step"; began=$$(date +%s); \
+		if eval "$$measured" $(MAKE) $$step; then result=passed; else result=FAILED; status=1; fi; \
+		summary="$$summary$$(printf '%-12s %s in %s s' $$step $$result $$(($$(date +%s) - began)))|"; \
+	done; \
+	echo "== summary"; printf '%s' "$$summary" | tr '|' '\n'; exit $$status
+
+check: $(READY)  ## Check style, format, types, import rules, and that the generated stubs are up to date.
+	@status=0; \
+	try() { \
+		name=$$1; shift; \
+		if said=$$("$$@" 2>&1); then echo "$$name: ok"; else echo "$$name: FAILED"; echo "$$said"; status=1; fi; \
+	}; \
+	try 'ruff check' $(BIN)/ruff check --quiet --output-format concise .; \
+	try 'ruff format' $(BIN)/ruff format --check --output-format concise .; \
+	try 'mypy' $(BIN)/mypy; \
+	try 'lint-imports' $(BIN)/lint-imports --no-cache; \
+	try 'stubs' $(BIN)/python .ci/stubs.py --check; \
+	exit $$status
+
+unit: $(READY)  ## Run the tests without I/O.
+	@$(PYTEST) tests/unit
+
+contract: $(READY)  ## Run one body of tests over every store, engine and protocol, and the cases.
+	@$(PYTEST) $(wildcard tests/contract tests/cases)
+
+integration: $(READY)  ## Run the tests against real processes on loopback.
+	@$(PYTEST) tests/integration
+
+coverage: $(READY)  ## Say how much of each part the last `make test` ran.
+	@[ -e build/coverage/data ] || $(BIN)/coverage combine --quiet build/coverage; status=0; \
+	for part in $(COVERED); do \
+		printf '%-10s ' $$part; files='*/polystream/'$$part'/*'; \
+		$(BIN)/coverage report --include="$$files" --format=total --fail-under=$(COVERED_PERCENT) \
+		|| { status=1; $(BIN)/coverage report --include="$$files"; }; \
+	done; exit $$status
+
+bench: $(READY)  ## Measure CPU, latency and memory per token and stream against nginx and other gateways.
+	@$(BIN)/python -m tests.load $(ARGS)
+
+format: $(READY)  ## Put imports and code into the project's format, and mend what ruff can.
+	@$(BIN)/ruff check --quiet --fix-only .
+	@$(BIN)/ruff format .
+
+proto: $(READY)  ## Generate the stubs of services/polystream/proto.
+	@$(BIN)/python .ci/stubs.py
+
+lock: $(READY)  ## Pin what pyproject.toml asks for, with hashes, in requirements/ (UPGRADE=1: to today's versions).
+	@for part in runtime dev; do \
+		[ $$part = runtime ] && more= || more='--group dev --constraints requirements/runtime.txt'; \
+		$(BIN)/uv pip compile pyproject.toml $$more --quiet --universal --python-version 3.11 --generate-hashes \
+			--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
+			$(if $(UPGRADE),--upgrade) --output-file requirements/$$part.txt || exit 1; \
+	done
+
+clean:  ## Remove what these commands made: the environment, build/ and the tools' caches.
+	@rm -rf $(VENV) build dist .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@find services tests .ci -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,7 @@
+"""`python -m polystream`."""
+
+import sys
+
+from polystream.cli import main
+
+sys.exit(main())

@@ -1,0 +1,90 @@
+"""The composition root: settings → store and engine → generations → the listeners asked for."""
+
+import asyncio
+import gc
+import logging
+import socket
+
+from polystream.core.generations import Generations
+from polystream.core.log import LogLimits
+from polystream.core.ports import Engine, Store
+from polystream.core.producer import Limits
+from polystream.edge.drain import Listener, drain, wait_for_signal
+from polystream.edge.pulse import Pulse
+from polystream.edge.readers import Readers
+from polystream.engines.openai import OpenAIEngine
+from polystream.engines.scripted import ScriptedEngine
+from polystream.protocols import grpc_server, http_server, websocket_server
+from polystream.settings import Settings
+from polystream.stores.memory import MemoryStore
+
+PROTOCOLS = ("rest", "websocket", "grpc")
+
+logger = logging.getLogger(__name__)
+
+
+def engine(settings: Settings) -> Engine:
+    """The engine that ENGINE_URL names."""
+    if settings.engine_url.startswith("scripted:"):
+        options = settings.engine_url.removeprefix("scripted:").removeprefix("?")
+        return ScriptedEngine(options, settings.default_model or "scripted")
+    return OpenAIEngine(
+        settings.engine_url,
+        key=settings.engine_key.get_secret_value(),
+        headers=settings.engine_headers,
+        api_version=settings.openai_api_version,
+        default_model=settings.default_model,
+        connect_timeout_s=settings.connect_timeout_s,
+        first_token_timeout_s=settings.first_token_timeout_s,
+        stall_timeout_s=settings.stall_timeout_s,
+        split_reasoning=settings.split_reasoning,
+    )
+
+
+def store(settings: Settings) -> Store:
+    """The store of the logs."""
+    return MemoryStore(settings.retention_s)
+
+
+def generations(settings: Settings) -> Generations:
+    """The core over its engine and its store; to be called within the event loop."""
+    log = LogLimits(settings.log_max_events, settings.log_max_bytes)
+    limits = Limits(log, settings.generation_max_s, settings.orphan_grace_s)
+    return Generations(
+        store(settings),
+        engine(settings),
+        limits,
+        replica=socket.gethostname(),
+        default_model=settings.default_model,
+    )
+
+
+def listener(name: str, settings: Settings, readers: Readers) -> Listener:
+    """The listener of one of `PROTOCOLS`."""
+    host, largest = settings.host, settings.request_max_bytes
+    if name == "rest":
+        api = http_server.app(readers, largest, settings.status_hold_s)
+        return http_server.HttpListener(api, host, settings.rest_port)
+    if name == "websocket":
+        return websocket_server.WebSocketListener(
+            readers, host, settings.websocket_port, largest, settings.heartbeat_s, settings.reader_stall_s
+        )
+    return grpc_server.GrpcListener(readers, host, settings.grpc_port, largest, settings.heartbeat_s)
+
+
+async def serve(settings: Settings, protocols: tuple[str, ...]) -> None:
+    """Serve the protocols until a signal, then drain. Raises `OSError` when a port is taken."""
+    core = generations(settings)
+    readers = Readers(core, Pulse(settings.heartbeat_s, settings.reader_stall_s))
+    servers = [listener(name, settings, readers) for name in protocols]
+    for name, server in zip(protocols, servers, strict=True):
+        print(f"{name} listening on {await server.start()}", flush=True)
+    gc.collect()
+    gc.freeze()  # what stands at start is never garbage; fewer objects to look at in each collection
+    await wait_for_signal()
+    await drain(servers, core, settings.drain_s)
+
+
+def run(settings: Settings, protocols: tuple[str, ...]) -> None:
+    """`serve` in an event loop of its own."""
+    asyncio.run(serve(settings, protocols))

@@ -1,0 +1,42 @@
+"""The commands: each deployment is one of them."""
+
+import argparse
+import logging
+import sys
+
+from polystream import __version__, app, settings
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command; the process's exit code."""
+    command = _parser().parse_args(arguments).command
+    knobs = settings.load()
+    logging.basicConfig(
+        level=knobs.log_level.upper(),
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        stream=sys.stderr,
+    )
+    print(f"polystream {__version__} {command}: engine {_engine(knobs)}", flush=True)
+    try:
+        app.run(knobs, app.PROTOCOLS if command == "serve" else (command,))
+    except OSError as error:
+        print(f"polystream {command}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _engine(knobs: settings.Settings) -> str:
+    if knobs.engine_url.startswith("scripted:"):
+        return "scripted (no model: set ENGINE_URL for one)"
+    return knobs.engine_url
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="polystream", description="Stream the answers of language models.")
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands.add_parser("rest", help="serve REST and SSE on REST_PORT")
+    commands.add_parser("websocket", help="serve WebSocket on WEBSOCKET_PORT")
+    commands.add_parser("grpc", help="serve gRPC on GRPC_PORT")
+    commands.add_parser("serve", help="serve all three in one process, on one store in memory")
+    return parser

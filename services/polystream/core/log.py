@@ -1,0 +1,275 @@
+"""One log, seen from both ends: `Log` numbers and appends for its producer, `Follower` feeds one reader.
+
+The rule to know: replay and live are one operation. A follower watches first, reads second and drops what it
+has, so
+there is no gap between stored and live, and a reader never sees an event that is not already in the log.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from polystream.core.errors import NotFound, PositionLost, StoreUnavailable, StreamError
+from polystream.core.events import (
+    ATTEMPT_SPAN,
+    Batch,
+    Event,
+    Failed,
+    Finished,
+    Last,
+    Notice,
+    Started,
+    Text,
+    Usage,
+    byte_size,
+)
+from polystream.core.ports import Answer, Sink, Store, Unwatch, Verdict
+from polystream.core.record import Record
+
+#: How long a reader is told to wait before it comes back, milliseconds: long enough for a proxy to see the
+#: change.
+COME_BACK_MS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class LogLimits:
+    """What a log may hold, its last event included: events (below ATTEMPT_SPAN), and UTF-8 bytes of what they
+    say.
+    """
+
+    max_events: int
+    max_bytes: int
+
+
+class Log:
+    """The producing side of one attempt: numbers, counts, digests and appends, and keeps a copy until the
+    end.
+
+    `on_cancel` is called when the record carries the cancel flag, `on_lost` when this attempt may write no
+    more.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        record: Record,
+        first: Started,
+        limits: LogLimits,
+        on_cancel: Callable[[], None],
+        on_lost: Callable[[], None],
+    ):
+        self._store = store
+        self._record = record
+        self._before = record.events
+        self._limits = limits
+        self._on_cancel = on_cancel
+        self._on_lost = on_lost
+        self._first = first
+        self._copy: list[Event] = [first]
+        self._bytes = 0
+        self._digest = hashlib.sha256()
+        self._recreated = False
+        self._recreating: asyncio.Task[None] | None = None
+        self.tokens = 0
+        self.ended = False
+
+    @property
+    def _first_seq(self) -> int:
+        return self._record.attempt * ATTEMPT_SPAN
+
+    def append(self, events: list[Event]) -> bool:
+        """Append events; False when they do not fit the limits, after which only `end` may follow."""
+        if self.ended:
+            return True
+        size = self._bytes + sum(map(byte_size, events))
+        if size > self._limits.max_bytes or len(self._copy) + len(events) >= self._limits.max_events:
+            return False
+        self._bytes = size
+        self._count(events)
+        self._write(events)
+        return True
+
+    def end(self, last: Last) -> None:
+        """Append the last event with the log's count and digest; once."""
+        if self.ended:
+            return
+        last.events = self._before + len(self._copy) + 1
+        last.sha256 = self._digest.hexdigest()
+        self.ended = True
+        self._write([last])
+
+    def estimated_usage(self, request_bytes: int) -> Usage:
+        """What was delivered, when no engine said: pieces as tokens, and four bytes of prompt to a token."""
+        return Usage(-(-request_bytes // 4), self.tokens, estimated=True)
+
+    def _count(self, events: list[Event]) -> None:
+        for event in events:
+            if isinstance(event, Text):
+                self._digest.update(event.text.encode())
+                self.tokens += 1 if event.tokens is None else event.tokens
+            elif isinstance(event, Notice) and event.kind == "restart":
+                self._digest = hashlib.sha256()
+
+    def _write(self, events: list[Event]) -> None:
+        first_seq = self._first_seq + len(self._copy)
+        self._copy.extend(events)
+        if self._recreating is None:
+            self._store.append(self._record.id, self._record.attempt, first_seq, events, self._answered)
+
+    def _answered(self, answer: Answer) -> None:
+        match answer.verdict:
+            case Verdict.FENCED:
+                self._lose()
+            case Verdict.BEHIND:
+                self._resend(answer.tail + 1)
+            case Verdict.GONE:
+                self._recreate()
+        if answer.cancel and not self.ended:
+            self._on_cancel()
+
+    def _lose(self) -> None:
+        if not self.ended:
+            self.ended = True
+            self._on_lost()
+
+    def _resend(self, seq: int) -> None:
+        """Send the kept copy from `seq` on; an attempt cannot fill a hole before its own first event."""
+        start = seq - self._first_seq
+        if not 0 <= start < len(self._copy):
+            self._lose()
+            return
+        self._store.append(self._record.id, self._record.attempt, seq, self._copy[start:], self._answered)
+
+    def _recreate(self) -> None:
+        if self._recreated or self._record.attempt:
+            self._lose()
+            return
+        self._recreated = True
+        self._recreating = asyncio.get_running_loop().create_task(self._create_again())
+
+    async def _create_again(self) -> None:
+        try:
+            await self._store.create(self._record, self._first)
+        except StreamError:
+            self._lose()
+            return
+        self._recreating = None
+        self._resend(1)
+
+
+class Follower:
+    """Feeds one sink the events of one log behind `after`, stored ones first, each once and in order.
+
+    A sink that is full is detached and caught up later from the log, so a slow reader costs the others
+    nothing and
+    holds a bounded number of bytes. One that lags more than `max_lag` bytes is told to come back.
+    """
+
+    def __init__(self, store: Store, id: str, owner: str, after: int, sink: Sink, max_lag: int):
+        self.id = id
+        self.sink = sink
+        self.invited = False  #: told to come back, so that its leaving is not the reader's will
+        self.on_close: Callable[[Follower], None] = lambda _: None
+        self._store = store
+        self._owner = owner
+        self._position = self._tail = after
+        self._max_lag = max_lag
+        self._lag = 0
+        self._live = self._reading = self._closed = False
+        self._unwatch: Unwatch = lambda: None
+        self._catching_up: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Watch, then deliver what is stored.
+
+        Raises `NotFound` or `PositionLost`, having delivered nothing.
+        """
+        try:
+            self._unwatch = await self._store.watch(self.id, self._owner, self._receive)
+            await self._read()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Stop feeding; idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        self._unwatch()
+        if self._catching_up is not None:
+            self._catching_up.cancel()
+        self.on_close(self)
+
+    def drained(self) -> None:
+        """The sink has room again: go on from the log if it was detached."""
+        if not (self._live or self._closed or self._reading):
+            self._reading = True
+            self._catching_up = asyncio.get_running_loop().create_task(self._catch_up())
+
+    def come_back(self, reason: str) -> None:
+        """Tell the reader to come back with its position, and end."""
+        if not self._closed:
+            self.invited = True
+            self.sink.come_back(reason, COME_BACK_MS)
+            self.close()
+
+    def _receive(self, batch: Batch) -> None:
+        if self._live and not self.sink.full:
+            self._deliver(batch)
+            return
+        self._live = False
+        self._tail = batch.last_seq
+        self._lag += batch.size
+        if self._lag > self._max_lag:
+            self.come_back("slow")
+
+    def _deliver(self, batch: Batch) -> None:
+        if batch.first_seq <= self._position:
+            if batch.last_seq <= self._position:
+                return
+            batch = batch.after(self._position)
+        if not batch.continues(self._position):
+            self._live = False
+            self._tail = batch.last_seq
+            self.drained()
+            return
+        self._position = batch.last_seq
+        self.sink.write(batch)
+        if isinstance(batch.events[-1], Finished | Failed):
+            self.close()
+
+    async def _read(self) -> None:
+        """Deliver from the log until nothing is left (then go live, in the same turn) or the sink is full."""
+        self._reading = True
+        try:
+            await self._read_until_full()
+        finally:
+            self._reading = False
+
+    async def _read_until_full(self) -> None:
+        while not self._closed and not self.sink.full:
+            batches = await self._store.read(self.id, self._owner, self._position)
+            if self._closed:
+                return
+            if not batches:
+                if self._tail <= self._position:
+                    self._live, self._lag = True, 0
+                    return
+                raise PositionLost
+            for batch in batches:
+                if not batch.continues(self._position):
+                    raise PositionLost
+                if self._lag:
+                    self._lag = max(0, self._lag - batch.size)
+                self._deliver(batch)
+
+    async def _catch_up(self) -> None:
+        try:
+            await self._read()
+        except (NotFound, PositionLost):
+            self.sink.lost(self._position)
+            self.close()
+        except StoreUnavailable:
+            self.come_back("store")

@@ -1,0 +1,66 @@
+"""JSON as every dialect reads and writes it: ASCII only, no blanks, and errors that name the field.
+
+ASCII, because some readers break lines at U+0085, U+2028 and U+2029; the standard library's encoder is the
+one that
+does it in C.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from json.encoder import encode_basestring_ascii as quote
+from typing import Any, TypeVar
+
+import msgspec
+
+from polystream.core.errors import InvalidRequest
+
+__all__ = ["convert", "decode", "dumps", "quote", "whole"]
+
+T = TypeVar("T")
+
+#: msgspec ends its messages with the place at fault, and names an unknown or missing field in back quotes.
+_PLACE = re.compile(r" - at `(?:key in )?\$(?P<path>[^`]*)`$")
+_FIELD = re.compile(r"field `(?P<name>[^`]*)`")
+
+_encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+
+
+def whole(value: Mapping[str, Any]) -> str:
+    """An object as ASCII JSON."""
+    return _encoder.encode(value)
+
+
+def dumps(value: Mapping[str, Any]) -> str:
+    """An object as ASCII JSON, its absent fields (None) left out, at this level."""
+    return _encoder.encode({key: item for key, item in value.items() if item is not None})
+
+
+def decode(body: bytes, shape: type[T], prefix: str = "") -> T:
+    """A body as a struct. Raises `InvalidRequest` that names the field, `prefix` before it."""
+    try:
+        return msgspec.json.decode(body, type=shape)
+    except msgspec.ValidationError as error:
+        raise _named(error, prefix) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidRequest(f"The body is not JSON: {error}") from None
+
+
+def convert(value: object, shape: type[T], prefix: str = "", *, strict: bool = True) -> T:
+    """Decoded data as a struct; not strict: numbers may come as strings.
+
+    Raises `InvalidRequest` like `decode`.
+    """
+    try:
+        return msgspec.convert(value, shape, strict=strict)
+    except msgspec.ValidationError as error:
+        raise _named(error, prefix) from None
+
+
+def _named(error: msgspec.ValidationError, prefix: str) -> InvalidRequest:
+    message = str(error)
+    place, field = _PLACE.search(message), _FIELD.search(message)
+    parts = [prefix, place["path"].lstrip(".") if place else "", field["name"] if field else ""]
+    param = ".".join(filter(None, parts)).replace(".[", "[")
+    message = _PLACE.sub("", message)
+    return InvalidRequest(f"{param}: {message}" if param else message, param=param or None)

@@ -1,0 +1,170 @@
+"""The native dialect as protobuf messages: `polystream.v1`, whose field numbers are part of the contract."""
+
+from typing import Any, TypeVar
+
+from google.protobuf import json_format
+from google.protobuf.message import DecodeError, Message
+from google.rpc import error_details_pb2, status_pb2
+
+from polystream.core.errors import TABLE, InvalidRequest
+from polystream.core.events import Batch, Error, Event, Failed, Finished, Text, Usage
+from polystream.core.ports import Model
+from polystream.core.record import Record
+from polystream.dialects import native
+from polystream.dialects.json import convert
+from polystream.proto.polystream.v1 import streams_pb2 as pb
+
+M = TypeVar("M", bound=Message)
+L = TypeVar("L", pb.Finished, pb.Failed)
+
+#: gRPC's status codes by name, https://grpc.io/docs/guides/status-codes/.
+_CODES = {
+    "OK": 0,
+    "CANCELLED": 1,
+    "INVALID_ARGUMENT": 3,
+    "DEADLINE_EXCEEDED": 4,
+    "NOT_FOUND": 5,
+    "ALREADY_EXISTS": 6,
+    "PERMISSION_DENIED": 7,
+    "RESOURCE_EXHAUSTED": 8,
+    "OUT_OF_RANGE": 11,
+    "INTERNAL": 13,
+    "UNAVAILABLE": 14,
+    "UNAUTHENTICATED": 16,
+}
+#: How long a client waits before it tries again where nobody said otherwise, seconds.
+_RETRY_S = 1.0
+
+
+class Messages:
+    """A log as serialized `Event` messages."""
+
+    key = "proto"
+    resumable = True
+    heartbeat: bytes | None = pb.Event(heartbeat=pb.Heartbeat()).SerializeToString()
+
+    def encode(self, batch: Batch) -> list[bytes]:
+        """A message an event."""
+        seqs = range(batch.first_seq, batch.first_seq + len(batch.events))
+        return [
+            _message(seq, event).SerializeToString() for seq, event in zip(seqs, batch.events, strict=True)
+        ]
+
+    def breaks(self, batch: Batch) -> bool:
+        """Never: every end has its message and its status."""
+        return False
+
+    def come_back(self, reason: str, retry_after_ms: int) -> bytes | None:
+        """A message; the status says UNAVAILABLE."""
+        return pb.Event(
+            come_back=pb.ComeBack(retry_after_ms=retry_after_ms, reason=reason)
+        ).SerializeToString()
+
+    def lost(self, after: int) -> bytes | None:
+        """A message; the status says OUT_OF_RANGE."""
+        return pb.Event(lost=pb.Lost(after=max(0, after))).SerializeToString()
+
+    def cut(self, error: Error) -> bytes | None:
+        """No message: the status says it."""
+        return None
+
+
+def start_fields(message: bytes) -> native.StartFields:
+    """A serialized `StartRequest` as the same fields that JSON gives. Raises `InvalidRequest`."""
+    fields = _fields(parse(message, pb.StartRequest))
+    fields["messages"] = [_filled(item) for item in fields.get("messages", [])] or None
+    return convert(_whole_numbers(_filled(fields)), native.StartFields)
+
+
+def parse(message: bytes, shape: type[M]) -> M:
+    """A serialized message. Raises `InvalidRequest`."""
+    try:
+        return shape.FromString(message)
+    except DecodeError as error:
+        raise InvalidRequest(f"The message is no {shape.DESCRIPTOR.name}: {error}") from None
+
+
+def status(record: Record) -> pb.Status:
+    """The status object."""
+    return json_format.ParseDict(native.status_fields(record), pb.Status())
+
+
+def models(rows: list[Model]) -> pb.ListModelsResponse:
+    """The models and their states."""
+    return pb.ListModelsResponse(models=[pb.Model(id=row.id, state=row.state) for row in rows])
+
+
+def rpc_status(error: Error) -> status_pb2.Status:
+    """The status of a failure, with `ErrorInfo`, and `RetryInfo` where a retry makes sense."""
+    row = TABLE[error.code]
+    answer = status_pb2.Status(code=_CODES[row.grpc], message=error.message)
+    reason = error_details_pb2.ErrorInfo(reason=error.code, domain="polystream")
+    if error.param is not None:
+        reason.metadata["param"] = error.param
+    answer.details.add().Pack(reason)
+    if error.retryable:
+        retry = error_details_pb2.RetryInfo()
+        retry.retry_delay.FromMilliseconds(int((error.retry_after_s or _RETRY_S) * 1000))
+        answer.details.add().Pack(retry)
+    return answer
+
+
+def _message(seq: int, event: Event) -> pb.Event:
+    match event:
+        case Text(logprobs=None, tokens=None):
+            return pb.Event(seq=seq, text=pb.Text(text=event.text))
+        case Finished():
+            finished = pb.Finished(
+                reason=event.reason, model=event.model or "", events=event.events, sha256=event.sha256
+            )
+            return pb.Event(seq=seq, finished=_with_usage(finished, event.usage))
+        case Failed():
+            failed = pb.Failed(events=event.events, sha256=event.sha256)
+            json_format.ParseDict(native.error_fields(event.error), failed.error)
+            return pb.Event(seq=seq, failed=_with_usage(failed, event.usage))
+    fields = {name: value for name, value in native.fields_of(event).items() if value is not None}
+    return json_format.ParseDict({event.type: fields}, pb.Event(seq=seq))
+
+
+def _with_usage(last: L, usage: Usage | None) -> L:
+    if usage is not None:
+        json_format.ParseDict(native.usage_fields(usage) or {}, last.usage)
+    return last
+
+
+def _fields(message: Message) -> dict[str, Any]:
+    """The fields that are set, by their proto names."""
+    return {field.name: _value(field, value) for field, value in message.ListFields()}
+
+
+def _value(field: Any, value: Any) -> Any:
+    if field.message_type is None:
+        return list(value) if field.is_repeated else value
+    if field.message_type.GetOptions().map_entry:
+        return dict(value)
+    if field.is_repeated:
+        return [_plain(item) for item in value]
+    return _plain(value)
+
+
+def _plain(message: Message) -> Any:
+    """Struct and Value as Python data; any other message as its fields."""
+    if message.DESCRIPTOR.file.package == "google.protobuf":
+        return json_format.MessageToDict(message)
+    return _fields(message)
+
+
+def _filled(fields: dict[str, Any]) -> dict[str, Any]:
+    """Without empty strings, which mean absent, except where an empty text is a text."""
+    return {name: value for name, value in fields.items() if value != "" or name in ("prompt", "content")}
+
+
+def _whole_numbers(value: Any) -> Any:
+    """Struct knows floats only: whole ones become integers again, as JSON clients send them."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {name: _whole_numbers(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_whole_numbers(item) for item in value]
+    return value

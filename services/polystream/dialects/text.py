@@ -1,0 +1,49 @@
+"""The text of an answer and nothing else: the plain text form, and the one door of the articles that has no
+framing.
+"""
+
+from polystream.core.events import Batch, Error, Event, Failed, Finished, Notice, Text
+
+
+class PlainText:
+    """The text alone. It has no words for trouble, so everything but a good end breaks the body off."""
+
+    key = "text"
+    resumable = False
+    heartbeat: bytes | None = None
+
+    def __init__(self) -> None:
+        self._spoke = False
+
+    def encode(self, batch: Batch) -> list[bytes]:
+        """The batch's text as one piece, or nothing."""
+        text = "".join([event.text for event in batch.events if type(event) is Text])
+        return [text.encode()] if text else []
+
+    def breaks(self, batch: Batch) -> bool:
+        """A failure, a cancel, or a restart after text, which cannot be taken back."""
+        broken = any(map(self._breaks, batch.events))
+        self._spoke = self._spoke or any(type(event) is Text for event in batch.events)
+        return broken
+
+    def _breaks(self, event: Event) -> bool:
+        match event:
+            case Failed():
+                return True
+            case Finished():
+                return event.reason == "cancelled"
+            case Notice(kind="restart"):
+                return self._spoke
+        return False
+
+    def come_back(self, reason: str, retry_after_ms: int) -> bytes | None:
+        """No words."""
+        return None
+
+    def lost(self, after: int) -> bytes | None:
+        """No words."""
+        return None
+
+    def cut(self, error: Error) -> bytes | None:
+        """No words."""
+        return None

@@ -1,0 +1,1 @@
+"""The edge: what all protocols share, written once."""

@@ -1,0 +1,169 @@
+"""Where a reader's events gather until its connection takes them: one buffer of encoded bytes and one
+wake-up.
+
+The log writes by direct call; the connection's one loop takes all that has gathered as one piece. A sink
+never blocks, and holds `HIGH_WATER` bytes and one batch at most: past that it is detached and catches up from
+the log.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from polystream.core.events import Batch, Error
+from polystream.core.log import Follower
+
+#: Bytes a sink holds before it is detached; a batch above it is held whole. As large as what asyncio's
+#: transports hold.
+HIGH_WATER = 64 * 1024
+
+
+class Form(Protocol):
+    """How one reader's bytes are spelled.
+
+    A method that gives None has no words for it: the body then breaks off.
+    """
+
+    @property
+    def key(self) -> str:
+        """Under which a batch keeps this encoding; equal keys mean equal bytes within one generation."""
+        ...
+
+    @property
+    def resumable(self) -> bool:
+        """Whether its reader can come back with a position."""
+        ...
+
+    @property
+    def heartbeat(self) -> bytes | None:
+        """A sign of life, or None where the form has no room for one."""
+        ...
+
+    def encode(self, batch: Batch) -> list[bytes]:
+        """The batch's bytes, in pieces that may travel apart."""
+        ...
+
+    def breaks(self, batch: Batch) -> bool:
+        """Whether the body must break off after this batch, so that it cannot look whole."""
+        ...
+
+    def come_back(self, reason: str, retry_after_ms: int) -> bytes | None:
+        """The invitation to come back."""
+        ...
+
+    def lost(self, after: int) -> bytes | None:
+        """The position is lost."""
+        ...
+
+    def cut(self, error: Error) -> bytes | None:
+        """An error before the body breaks off in any case."""
+        ...
+
+
+class BufferSink:
+    """A reader's buffer; see `core.ports.Sink` for the writing side.
+
+    The taking side: `await wake()` while there is nothing, then `take()`; `ended` with nothing left is the
+    end, and
+    `broken` says that the body must break off there. `last`: the batch that ended the log, when that was the
+    end.
+    """
+
+    def __init__(self, form: Form):
+        self._form = form
+        self._key = form.key
+        self.resumable = form.resumable
+        self.pieces: list[bytes] = []
+        self.ended = False
+        self.broken = False
+        self.last: Batch | None = None
+        self.follower: Follower | None = None
+        self.stalled: Callable[[], object] = lambda: None
+        self.progress: Callable[[], int] = lambda: 0
+        self._size = 0
+        self._waiter: asyncio.Future[None] | None = None
+        self._loop = asyncio.get_running_loop()
+        self._moved = self._loop.time()
+        self._unsent = 0
+
+    @property
+    def full(self) -> bool:
+        """Past the high-water mark."""
+        return self._size > HIGH_WATER
+
+    def write(self, batch: Batch) -> None:
+        """Encode once a dialect, gather, wake."""
+        pieces = batch.encodings.get(self._key)
+        if pieces is None:
+            pieces = batch.encodings[self._key] = self._form.encode(batch)
+        if batch.last is not None:
+            self.last = batch
+            self.ended = True
+        if self._form.breaks(batch):
+            self.ended = self.broken = True
+        self._gather(pieces)
+
+    def come_back(self, reason: str, retry_after_ms: int) -> None:
+        """Invite the reader back, in the form's words or by breaking off."""
+        self._end(self._form.come_back(reason, retry_after_ms))
+
+    def lost(self, after: int) -> None:
+        """Say that the position is lost, in the form's words or by breaking off."""
+        self._end(self._form.lost(after))
+
+    def cut(self, error: Error) -> None:
+        """Say the error where the form can, and break off."""
+        if not self.ended:
+            self._end(self._form.cut(error))
+            self.broken = True
+
+    def abandon(self) -> None:
+        """The reader wants no more: forget what has gathered, and end."""
+        self.ended = True
+        self.pieces.clear()
+        self._gather([])
+
+    def wake(self) -> "asyncio.Future[None]":
+        """A future that is done when there is something to take."""
+        self._waiter = self._loop.create_future()
+        if self.pieces or self.ended:
+            self._waiter.set_result(None)
+        return self._waiter
+
+    def take(self) -> list[bytes]:
+        """All that has gathered, oldest first; the log goes on if it was too much."""
+        pieces, self.pieces = self.pieces, []
+        was_full, self._size = self._size > HIGH_WATER, 0
+        self._moved = self._loop.time()
+        if was_full and self.follower is not None:
+            self.follower.drained()
+        return pieces
+
+    def tick(self, now: float, heartbeat_s: float, stall_s: float) -> None:
+        """Called by the pulse: a sign of life when silent, the end of a reader that takes nothing."""
+        waiting = self._waiter is not None and not self._waiter.done()
+        if waiting:
+            if now - self._moved >= heartbeat_s and self._form.heartbeat is not None and not self.ended:
+                self._moved = now
+                self._gather([self._form.heartbeat])
+            return
+        unsent = self.progress()
+        if unsent != self._unsent:
+            self._unsent, self._moved = unsent, now
+        elif now - self._moved >= stall_s:
+            self._moved = now
+            self.stalled()
+
+    def _end(self, words: bytes | None) -> None:
+        if self.ended:
+            return
+        self.ended = True
+        self.broken = words is None
+        self._gather([] if words is None else [words])
+
+    def _gather(self, pieces: list[bytes]) -> None:
+        self.pieces += pieces
+        for piece in pieces:
+            self._size += len(piece)
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)

@@ -1,0 +1,1 @@
+"""Engines turn a request into events: one file per kind of engine behind one port."""

@@ -1,0 +1,1 @@
+"""The wire contracts as .proto files, and the stubs generated from them (`make proto`)."""

@@ -1,0 +1,1 @@
+"""The package `polystream` of the .proto files."""

@@ -1,0 +1,1 @@
+"""`polystream.v1.Streams`: the native dialect over gRPC and gRPC-Web."""

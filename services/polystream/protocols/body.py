@@ -1,0 +1,81 @@
+"""How a log becomes an HTTP body: the sink's one generator, and an end that never makes a broken answer look
+whole.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from polystream.edge.readers import Readers
+from polystream.edge.sink import BufferSink
+
+#: Sent with every stream: nothing on the way may keep, change or hold it back.
+STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
+
+
+class BrokenOff(Exception):
+    """The body must end here, without its terminating chunk."""
+
+
+async def pieces(sink: BufferSink) -> AsyncIterator[bytes]:
+    """Everything the sink gathers, as large as it has gathered.
+
+    Raises `BrokenOff` at an end that is not one.
+    """
+    while True:
+        if sink.pieces:
+            yield b"".join(sink.take())
+        elif sink.ended:
+            break
+        else:
+            await sink.wake()
+    if sink.broken:
+        raise BrokenOff
+
+
+class ReaderResponse(Response):
+    """Mixed into a streaming response: closes the reader whatever happens, and breaks the body off where it
+    must.
+
+    Starlette may drop a body iterator without closing it, so the closing is here.
+    """
+
+    sink: BufferSink
+    readers: Readers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Stream to the end of the log or of the connection."""
+        transport: asyncio.Transport = scope["state"]["transport"]
+        self.sink.progress = transport.get_write_buffer_size
+        self.sink.stalled = transport.abort
+        try:
+            await super().__call__(scope, receive, send)
+        except BrokenOff:
+            await _break_off(transport, receive)
+        finally:
+            self.readers.close(self.sink)
+
+
+class LogResponse(ReaderResponse, StreamingResponse):
+    """A log in a chunked body."""
+
+    def __init__(self, readers: Readers, sink: BufferSink, headers: dict[str, str], media_type: str):
+        self.readers = readers
+        self.sink = sink
+        StreamingResponse.__init__(
+            self, pieces(sink), headers=STREAM_HEADERS | headers, media_type=media_type
+        )
+
+
+async def _break_off(transport: asyncio.Transport, receive: Receive) -> None:
+    """Close without the terminating chunk, and wait until it is closed: what was written is still sent.
+
+    A reader that takes nothing is ended by the pulse, which still holds the sink.
+    """
+    transport.close()
+    message: dict[str, Any] = {}
+    while message.get("type") != "http.disconnect":
+        message = dict(await receive())

@@ -1,0 +1,140 @@
+"""`POST /v1/chat/completions` and `GET /v1/models`, for OpenAI's clients and for another Polystream's engine.
+
+The status waits for the engine's first word, so that a refusal reaches SDKs as a status.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any, TypeVar
+
+from fastapi import APIRouter, Request
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+
+from polystream.core.errors import Cancelled, ModelNotFound, from_event
+from polystream.core.events import Batch, Event, Failed, Finished, Notice, Started
+from polystream.core.record import ANONYMOUS, Record
+from polystream.core.request import OnDisconnect
+from polystream.dialects import chat
+from polystream.dialects.json import decode
+from polystream.edge.readers import Readers
+from polystream.edge.sink import BufferSink
+from polystream.protocols.body import LogResponse
+from polystream.protocols.http import idempotency_key, json_response, read_body
+
+T = TypeVar("T")
+
+
+class _HeldSink(BufferSink):
+    """A sink that also tells the engine's first word, or how it failed before it said one."""
+
+    def __init__(self, form: chat.Chunks):
+        super().__init__(form)
+        self.first: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
+
+    def write(self, batch: Batch) -> None:
+        super().write(batch)
+        if not self.first.done():
+            for event in batch.events:
+                if not isinstance(event, Started | Notice):
+                    self.first.set_result(event)
+                    break
+
+
+class Chat:
+    """The OpenAI chat doors. `status_hold_s`: longest wait for the first word before 200."""
+
+    def __init__(self, readers: Readers, request_max_bytes: int, status_hold_s: float):
+        self._readers = readers
+        self._generations = readers.generations
+        self._request_max_bytes = request_max_bytes
+        self._status_hold_s = status_hold_s
+        self._created = int(time.time())
+        self.router = router = APIRouter(prefix="/v1", tags=["openai"])
+        router.add_api_route("/chat/completions", self.complete, methods=["POST"], response_model=None)
+        router.add_api_route("/models", self.models, methods=["GET"], response_model=None)
+        router.add_api_route("/models/{id:path}", self.model, methods=["GET"], response_model=None)
+
+    async def models(self) -> Response:
+        """The models that are ready."""
+        models = [model for model in await self._generations.models() if model.state == "ready"]
+        return json_response(chat.models_fields(models, self._created))
+
+    async def model(self, id: str) -> Response:
+        """One model. Raises `ModelNotFound`."""
+        for row in chat.models_fields(await self._generations.models(), self._created)["data"]:
+            if row["id"] == id:
+                return json_response(row)
+        raise ModelNotFound(param="model")
+
+    async def complete(self, request: Request) -> Response:
+        """A completion, streamed or whole."""
+        fields = decode(await read_body(request, self._request_max_bytes), chat.ChatFields)
+        options, key = chat.options(fields), idempotency_key(request)
+        on_disconnect = OnDisconnect.CANCEL if key is None else OnDisconnect.GRACE
+        record = await self._generations.start(
+            chat.request(fields), ANONYMOUS, on_disconnect, dialect="chat", key=key
+        )
+        if options.stream:
+            return await self._stream(request, record, options)
+        return await self._whole(request, record)
+
+    async def _stream(self, request: Request, record: Record, options: chat.Options) -> Response:
+        sink = _HeldSink(chat.Chunks(record, options.include_usage))
+        await self._readers.open(record.id, None, ANONYMOUS, sink)
+        first: Event | None = None
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._status_hold_s):
+                    first = await _while_connected(request, _wait_for(sink.first))
+            if isinstance(first, Failed):
+                raise from_event(first.error)
+        except BaseException:
+            self._readers.close(sink)
+            raise
+        headers = {"Stream-Id": record.id, "x-request-id": record.id}
+        return LogResponse(self._readers, sink, headers, "text/event-stream")
+
+    async def _whole(self, request: Request, record: Record) -> Response:
+        completion = chat.Completion(record)
+        batches = await self._generations.follow(record.id, None, ANONYMOUS)
+        async with contextlib.aclosing(batches) as events:
+            await _while_connected(request, _fold(events, completion))
+        match completion.last:
+            case Failed(error=error):
+                raise from_event(error)
+            case Finished(reason="cancelled"):
+                raise Cancelled
+        return json_response(completion.fields(), headers={"x-request-id": record.id})
+
+
+async def _wait_for(future: "asyncio.Future[T]") -> T:
+    return await asyncio.shield(future)
+
+
+async def _fold(batches: AsyncIterator[Batch], completion: chat.Completion) -> None:
+    async for batch in batches:
+        completion.add(batch.events)
+
+
+async def _while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """Do the work, but stop it when the client leaves, which nobody else watches before a response begins.
+
+    Raises `ClientDisconnect` then.
+    """
+    async with asyncio.TaskGroup() as group:
+        working = group.create_task(work)
+        watching = group.create_task(_left(request))
+        await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
+        working.cancel()
+        watching.cancel()
+    if working.cancelled():
+        raise ClientDisconnect
+    return working.result()
+
+
+async def _left(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,127 @@
+"""The HTTP listener: uvicorn with its ears and its signals in our hands, serving every HTTP door."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Iterator
+
+import uvicorn
+from fastapi import FastAPI, Response
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from polystream import __version__
+from polystream.edge import health
+from polystream.edge.readers import Readers
+from polystream.protocols.chat import Chat
+from polystream.protocols.http import handle_errors, json_response
+from polystream.protocols.rest import Streams
+
+#: Idle connections are kept longer than nginx keeps them (60 s), so that it never sends into a closing one.
+KEEP_ALIVE_S = 75
+#: Connections waiting to be accepted.
+BACKLOG = 4096
+#: What is left of connections when the drain is over, seconds: all answers have ended by then.
+_LAST_BYTES_S = 5
+
+
+def app(readers: Readers, request_max_bytes: int, status_hold_s: float) -> FastAPI:
+    """The HTTP doors as an ASGI application."""
+    api = FastAPI(title="Polystream", version=__version__)
+    handle_errors(api)
+    api.include_router(Streams(readers, request_max_bytes).router)
+    api.include_router(Chat(readers, request_max_bytes, status_hold_s).router)
+
+    @api.get("/healthz", tags=["health"])
+    async def healthz() -> Response:
+        """The process runs."""
+        return json_response({"ok": True})
+
+    @api.get("/readyz", tags=["health"])
+    async def readyz() -> Response:
+        """Whether a generation can be served now: 200, else 503."""
+        state = await health.check(readers.generations)
+        return json_response(state.fields, 200 if state.ready else 503)
+
+    return api
+
+
+class _Protocol(HttpToolsProtocol):
+    """uvicorn's, which also hands the connection to the application: ASGI cannot break a body off or see it
+    stall.
+    """
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.scope["state"]["transport"] = self.transport
+
+
+class HttpServer(uvicorn.Server):
+    """A uvicorn on a bound socket that leaves signals to us and can close its ears before its answers."""
+
+    def __init__(self, app: FastAPI, listener: socket.socket):
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=_Protocol,
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                log_level="warning",
+                access_log=False,
+                backlog=BACKLOG,
+                timeout_keep_alive=KEEP_ALIVE_S,
+                timeout_graceful_shutdown=_LAST_BYTES_S,
+                server_header=False,
+            )
+        )
+        self._listener = listener
+
+    async def run_until_stopped(self) -> None:
+        """Serve; returns when `should_exit` was set and the last answer has ended."""
+        await self.serve([self._listener])
+
+    def stop_listening(self) -> None:
+        """Refuse new connections, close idle ones, let the answers under way go on."""
+        for server in self.servers:
+            server.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+
+    def stop(self) -> None:
+        """End when the answers under way have ended."""
+        self.should_exit = True
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals are edge/drain.py's."""
+        yield
+
+
+class HttpListener:
+    """See `edge.drain.Listener`."""
+
+    def __init__(self, app: FastAPI, host: str, port: int):
+        self._app = app
+        self._address = host, port
+
+    async def start(self) -> str:
+        """Listen."""
+        host, port = self._address
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
+        self._server = HttpServer(self._app, listener)
+        self._serving = asyncio.get_running_loop().create_task(self._server.run_until_stopped())
+        while not self._server.started:
+            if self._serving.done():
+                self._serving.result()
+            await asyncio.sleep(0)
+        return f"http://{host}:{listener.getsockname()[1]}"
+
+    async def stop_listening(self) -> None:
+        """Refuse new connections, close idle ones."""
+        self._server.stop_listening()
+
+    async def stop(self) -> None:
+        """End."""
+        self._server.stop()
+        await self._serving

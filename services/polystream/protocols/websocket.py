@@ -1,0 +1,182 @@
+"""The native dialect over WebSocket: several generations at once on one socket, each under the client's own
+`ref`.
+
+The websockets library's server is used as it is: its pings, its size limit, its flow control.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+from websockets.asyncio.server import ServerConnection
+from websockets.exceptions import ConnectionClosed
+from websockets.frames import CloseCode
+
+from polystream.core.errors import Internal, InvalidRequest, NotFound, StreamError
+from polystream.core.record import ANONYMOUS, Record
+from polystream.core.request import OnDisconnect
+from polystream.dialects import native, socket
+from polystream.dialects.forms import Frames
+from polystream.dialects.json import quote
+from polystream.edge.readers import Readers
+from polystream.edge.sink import BufferSink
+
+logger = logging.getLogger(__name__)
+
+
+class _RefSink(BufferSink):
+    """The sink of one ref: the socket has one heartbeat for all, so it has none."""
+
+    def __init__(self, ref: str, id: str, session: "Session"):
+        super().__init__(_RefFrames())
+        self.ref = ref
+        self.id = id
+        self.progress = session.connection.transport.get_write_buffer_size
+        self.stalled = session.connection.transport.abort
+
+
+class _RefFrames(Frames):
+    heartbeat = None
+
+
+class Session:
+    """One socket. Runs until the client closes it or leaves."""
+
+    def __init__(self, connection: ServerConnection, readers: Readers):
+        self.connection = connection
+        self._readers = readers
+        self._generations = readers.generations
+        self._sinks: dict[str, _RefSink] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.get_running_loop()
+        self._sent = self._loop.time()
+        self._draining = False
+
+    async def run(self) -> None:
+        """Obey the client's messages, one after the other; answers run beside them."""
+        self._readers.pulse.add(self)
+        try:
+            async for message in self.connection:
+                if isinstance(message, bytes):
+                    await self.connection.close(CloseCode.UNSUPPORTED_DATA, "text frames only")
+                    return
+                await self._obey(message)
+        except ConnectionClosed:
+            pass  # the client left; nobody is there to be told
+        finally:
+            self._readers.pulse.discard(self)
+            for task in self._tasks:
+                task.cancel()
+            for sink in self._sinks.values():
+                self._readers.close(sink)
+
+    def drain(self) -> None:
+        """Close with 1012 once every ref has ended, told to come back or not."""
+        self._draining = True
+        self._close_if_done()
+
+    def _close_if_done(self) -> None:
+        if self._draining and not self._sinks:
+            self._spawn(self.connection.close(CloseCode.SERVICE_RESTART, "drain"))
+
+    def tick(self, now: float, heartbeat_s: float, stall_s: float) -> None:
+        """A heartbeat for the whole socket while answers run and nothing was sent."""
+        if self._sinks and now - self._sent >= heartbeat_s:
+            self._sent = now
+            self._spawn(self._send(native.heartbeat()))
+
+    async def _obey(self, text: str) -> None:
+        ref = None
+        try:
+            ref = socket.ref_of(text)
+            match socket.parse(text):
+                case socket.Start() as start:
+                    await self._start(start)
+                case socket.Follow() as follow:
+                    await self._follow(follow)
+                case socket.Cancel() as cancel:
+                    await self._cancel(cancel)
+                case socket.Unfollow(ref=ref):
+                    self._readers.close(self._forget(ref))
+        except StreamError as error:
+            await self._send(socket.error(ref, error.as_event()))
+        except ConnectionClosed:
+            raise
+        except Exception:
+            logger.exception("a WebSocket message broke")
+            await self._send(socket.error(ref, Internal().as_event()))
+
+    async def _start(self, start: socket.Start) -> None:
+        self._refuse_used(start.ref)
+        request = start.request.request("request.")
+        record = await self._generations.start(
+            request,
+            ANONYMOUS,
+            start.request.on_disconnect or OnDisconnect.GRACE,
+            key=start.idempotency_key or None,
+        )
+        await self._open(start.ref, record, None)
+
+    async def _follow(self, follow: socket.Follow) -> None:
+        self._refuse_used(follow.ref)
+        await self._open(follow.ref, await self._generations.status(follow.id, ANONYMOUS), follow.after)
+
+    async def _open(self, ref: str, record: Record, after: int | None) -> None:
+        sink = _RefSink(ref, record.id, self)
+        if await self._readers.open(record.id, after, ANONYMOUS, sink):
+            self._sinks[ref] = sink
+            self._sent = self._loop.time()
+            self._spawn(self._pump(sink))
+        else:
+            await self._send(socket.status(ref, await self._generations.status(record.id, ANONYMOUS)))
+
+    async def _cancel(self, cancel: socket.Cancel) -> None:
+        if cancel.id is None and cancel.ref not in self._sinks:
+            raise NotFound("No answer runs under that ref.", param="ref")
+        id = cancel.id or self._sinks[cancel.ref or ""].id
+        await self._send(socket.status(cancel.ref, await self._generations.cancel(id, ANONYMOUS)))
+
+    async def _pump(self, sink: _RefSink) -> None:
+        """Send what the sink gathers, to its end."""
+        head = b'{"ref":%b,' % quote(sink.ref).encode()
+        send, connection = self.connection.send, self.connection
+        try:
+            while True:
+                if sink.pieces:
+                    for piece in sink.take():
+                        await send(head + piece[1:], text=True)
+                    self._sent = self._loop.time()
+                elif sink.ended:
+                    break
+                else:
+                    await sink.wake()
+            if sink.broken:
+                connection.transport.abort()
+        except ConnectionClosed:
+            pass  # `run` ends and closes every reader
+        finally:
+            self._readers.close(sink)
+            if self._sinks.get(sink.ref) is sink:
+                del self._sinks[sink.ref]
+            self._close_if_done()
+
+    async def _send(self, message: bytes) -> None:
+        self._sent = self._loop.time()
+        await self.connection.send(message, text=True)
+
+    def _refuse_used(self, ref: str) -> None:
+        if ref in self._sinks:
+            raise InvalidRequest("That ref is in use.", param="ref")
+
+    def _forget(self, ref: str) -> _RefSink:
+        if ref not in self._sinks:
+            raise NotFound("No answer runs under that ref.", param="ref")
+        sink = self._sinks.pop(ref)
+        sink.abandon()
+        return sink
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

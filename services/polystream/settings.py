@@ -1,0 +1,129 @@
+"""Every knob, typed, one sentence each; nothing else reads the environment.
+
+`.env.example` lists exactly these fields, in this order, with the same sentences; a test compares them.
+"""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from polystream.core.events import ATTEMPT_SPAN
+
+Seconds = Annotated[float, Field(gt=0, le=86_400)]
+Port = Annotated[int, Field(ge=0, le=65_535)]
+Count = Annotated[int, Field(gt=0)]
+
+
+class Settings(BaseSettings):
+    """The environment, checked at start."""
+
+    model_config = SettingsConfigDict(env_prefix="", extra="ignore", env_ignore_empty=True)
+
+    host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 in a pod.")
+    rest_port: Port = Field(5000, description="Port of REST and SSE; 0 takes a free one.")
+    websocket_port: Port = Field(5001, description="Port of WebSocket; 0 takes a free one.")
+    grpc_port: Port = Field(50051, description="Port of gRPC; 0 takes a free one.")
+
+    engine_url: str = Field(
+        "",
+        description="Base URL of an OpenAI-compatible server (…/v1) or an Azure OpenAI resource, or "
+        "scripted: with options; empty means scripted:, unless the OPENAI_ variables name an endpoint.",
+    )
+    engine_key: SecretStr = Field(SecretStr(""), description="Key for the engine; none is sent when empty.")
+    engine_headers: Annotated[dict[str, str], NoDecode] = Field(
+        default_factory=dict,
+        description="Further headers for the engine, as Name: value, several parted by ;.",
+    )
+    default_model: str = Field(
+        "", description="Model of a request that names none; empty takes the first that the engine lists."
+    )
+    openai_api_version: str = Field(
+        "", description="Version of Azure OpenAI's API; makes the engine an Azure one."
+    )
+    openai_api_base: str = Field("", description="Endpoint of Azure OpenAI, where ENGINE_URL is empty.")
+    openai_api_key: SecretStr = Field(
+        SecretStr(""), description="Key of Azure OpenAI, where ENGINE_KEY is empty."
+    )
+    openai_chat_engine: str = Field(
+        "", description="Deployment at Azure OpenAI, where DEFAULT_MODEL is empty."
+    )
+    split_reasoning: bool = Field(
+        False, description="Take <think>…</think> out of the answer and pass it on as reasoning."
+    )
+
+    connect_timeout_s: Seconds = Field(5, description="Longest wait for a connection to the engine.")
+    first_token_timeout_s: Seconds = Field(
+        120, description="Longest wait for the engine's first token; above its slowest prefill."
+    )
+    stall_timeout_s: Seconds = Field(
+        30, description="Longest silence of the engine in mid-answer; above its own keep-alive."
+    )
+    status_hold_s: Seconds = Field(
+        10, description="How long the OpenAI doors wait for the engine's first word before they answer 200."
+    )
+
+    heartbeat_s: Seconds = Field(
+        10,
+        description="A sign of life after this long without other bytes; below every proxy's idle time-out.",
+    )
+    reader_stall_s: Seconds = Field(
+        30, description="A reader that takes no byte for this long is closed and has left."
+    )
+    request_max_bytes: Count = Field(1_048_576, description="Largest request body or frame, bytes.")
+
+    log_max_events: Annotated[int, Field(gt=1, lt=ATTEMPT_SPAN)] = Field(
+        100_000, description="Most events a log holds; below 2^20, the numbers an attempt has."
+    )
+    log_max_bytes: Count = Field(8_388_608, description="Most bytes of text and the like that a log holds.")
+    generation_max_s: Seconds = Field(
+        3600, description="Longest run of a generation, which then ends as budget."
+    )
+    retention_s: Seconds = Field(3600, description="Life of a log after its last event.")
+    orphan_grace_s: Seconds = Field(60, description="How long a grace generation runs without a reader.")
+    drain_s: Seconds = Field(
+        300,
+        description="How long answers that cannot resume go on after SIGTERM; below the pod's grace period.",
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="What is logged.")
+
+    @field_validator("engine_headers", mode="before")
+    @classmethod
+    def _parse_headers(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        headers = {}
+        for line in filter(None, map(str.strip, value.split(";"))):
+            name, colon, content = line.partition(":")
+            if not colon or not name.strip():
+                raise ValueError(f"{line!r} is not of the form Name: value")
+            headers[name.strip()] = content.strip()
+        return headers
+
+    @field_validator("engine_url", "openai_api_base")
+    @classmethod
+    def _check_url(cls, value: str) -> str:
+        if value and not value.startswith(("http://", "https://", "scripted:")):
+            raise ValueError("must begin with http://, https:// or scripted:")
+        return value.rstrip("/")
+
+    @model_validator(mode="after")
+    def _take_article_variables(self) -> Self:
+        """The Secret of the article names the same things otherwise; ours win."""
+        self.engine_url = self.engine_url or self.openai_api_base or "scripted:"
+        self.default_model = self.default_model or self.openai_chat_engine
+        if not self.engine_key.get_secret_value():
+            self.engine_key = self.openai_api_key
+        return self
+
+
+def load() -> Settings:
+    """Read the environment. Raises `SystemExit` that names the variable and what is wrong with it."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        lines = [
+            f"{'_'.join(map(str, item['loc'])).upper() or 'settings'}: {item['msg']}"
+            for item in error.errors()
+        ]
+        raise SystemExit("\n".join(lines)) from None

@@ -1,0 +1,1 @@
+"""Stores keep logs and their records: one adapter per kind of store behind one port."""

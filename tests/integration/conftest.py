@@ -1,0 +1,91 @@
+"""Servers under test and their mock engine; one event loop for all tests here, so that both can be shared."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.integration.server import Server
+from tests.integration.upstream import MODEL, Upstream
+
+Serve = Callable[..., Awaitable[Server]]
+_running: list[Server] = []
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def upstream() -> AsyncIterator[Upstream]:
+    """The mock engine."""
+    async with Upstream() as mock:
+        yield mock
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def shared() -> AsyncIterator[Serve]:
+    """`await shared(**settings)`: a server with these settings, started once and used by many tests."""
+    servers: dict[tuple[tuple[str, str], ...], Server] = {}
+
+    async def get(**settings: Any) -> Server:
+        key = tuple(sorted((name, str(value)) for name, value in settings.items()))
+        if key not in servers:
+            servers[key] = await _start(settings)
+        return servers[key]
+
+    yield get
+    await _stop(list(servers.values()))
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def serve() -> AsyncIterator[Serve]:
+    """`await serve(**settings)`: a server of the test's own, stopped and checked when the test is over."""
+    servers: list[Server] = []
+
+    async def start(**settings: Any) -> Server:
+        servers.append(await _start(settings))
+        return servers[-1]
+
+    yield start
+    await _stop(servers)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def relay(shared: Serve, upstream: Upstream) -> Server:
+    """A server in front of the mock engine."""
+    return await shared(ENGINE_URL=upstream.url, DEFAULT_MODEL=MODEL)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def scripted(shared: Serve) -> Server:
+    """A server whose engine plays scripts."""
+    return await shared(ENGINE_URL="scripted:")
+
+
+async def _start(settings: dict[str, Any]) -> Server:
+    server = Server(**settings)
+    _running.append(server)
+    try:
+        return await asyncio.to_thread(server.wait_until_listening)
+    except BaseException:
+        server.kill()
+        raise
+
+
+async def _stop(servers: list[Server]) -> None:
+    results = await asyncio.gather(*(server.stop() for server in servers), return_exceptions=True)
+    for server in servers:
+        server.kill()
+        _running.remove(server)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """A failed test shows what its servers said."""
+    report = yield
+    if report.failed:
+        for server in _running:
+            report.sections.append((f"log of server {server.pid}", server.tail()))
+    return report

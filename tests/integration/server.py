@@ -1,0 +1,141 @@
+"""The product as a process: started by its command, set by its environment, watched by its output."""
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+START_S = 30
+#: DRAIN_S below plus a margin for a busy machine.
+STOP_S = 15
+#: Never right in a server's log, whatever the clients did.
+FAULTS = (
+    "never retrieved",
+    "was destroyed but it is pending",
+    "was never awaited",
+    "Exception in ASGI",
+    "Fatal Python",
+)
+_LISTENING = re.compile(r"^(rest|websocket|grpc) listening on (\S+)$")
+#: What a child may see of our environment; every setting of the product is given by the test.
+_INHERITED = ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV", "COVERAGE_PROCESS_START", "COVERAGE_FILE")
+#: Ports free; a drain that does not make every test wait; the rest are the product's own defaults.
+_DEFAULTS = {
+    "REST_PORT": "0",
+    "WEBSOCKET_PORT": "0",
+    "GRPC_PORT": "0",
+    "ENGINE_URL": "scripted:",
+    "DRAIN_S": "1",
+}
+
+
+class Server:
+    """One process. `rest`, `websocket` and `grpc` say where it listens; `log` holds its output by lines."""
+
+    def __init__(self, *, command: str = "serve", module: str = "polystream", **settings: Any):
+        self.rest = self.websocket = self.grpc = ""
+        self.log: list[str] = []
+        self.exit_code: int | None = None
+        self._wanted = {"rest", "websocket", "grpc"} if command == "serve" else {command}
+        self._news = threading.Condition()
+        environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        environment |= {"PYTHONPATH": os.pathsep.join([str(ROOT / "services"), str(ROOT), *_extra_path()])}
+        environment |= _DEFAULTS | {name: str(value) for name, value in settings.items()}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", module, command],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            bufsize=1,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        """The process's number."""
+        return self.process.pid
+
+    def wait_until_listening(self) -> "Server":
+        """Return when every listener has said so. Raises with the log when the process ends or time is up."""
+        self.wait_for_line(lambda _: all(getattr(self, name) for name in self._wanted), START_S)
+        return self
+
+    def wait_for_line(self, wanted: Any, timeout_s: float) -> str:
+        """The first line, past or coming, for which `wanted(line)` is true."""
+        seen, until = 0, time.monotonic() + timeout_s
+        with self._news:
+            while True:
+                for line in self.log[seen:]:
+                    seen += 1
+                    if wanted(line):
+                        return line
+                if self.exit_code is not None or not self._news.wait(until - time.monotonic()):
+                    break
+        raise AssertionError(f"not seen within {timeout_s} s (exit code {self.exit_code}):\n{self.tail()}")
+
+    def tail(self) -> str:
+        """The end of the log, for messages."""
+        return "\n".join(self.log[-60:]) or "(no output)"
+
+    def signal(self, number: int) -> None:
+        """Send a signal."""
+        self.process.send_signal(number)
+
+    async def ended(self, timeout_s: float = STOP_S) -> int:
+        """Wait, off the event loop, until the process has ended; its exit code."""
+        return await asyncio.to_thread(self._ended, timeout_s)
+
+    async def stop(self) -> None:
+        """Ask it to stop, and check that it did so properly: exit code 0 and no fault in its log."""
+        if self.process.poll() is None:
+            self.signal(signal.SIGTERM)
+        code = await self.ended()
+        assert code == 0, f"exit code {code}:\n{self.tail()}"
+        faults = [line for line in self.log if any(fault in line for fault in FAULTS)]
+        assert not faults, "\n".join([*faults, self.tail()])
+
+    def kill(self) -> None:
+        """End it at once, for tests that failed."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self._ended(STOP_S)
+
+    def resident_bytes(self) -> int:
+        """Memory that the process holds now (VmRSS)."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) * 1024  # type: ignore[index]
+
+    def _ended(self, timeout_s: float) -> int:
+        try:
+            self.exit_code = self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"still running after {timeout_s} s:\n{self.tail()}") from None
+        self._reader.join(timeout_s)
+        return self.exit_code
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            with self._news:
+                self.log.append(line.rstrip("\n"))
+                if match := _LISTENING.match(self.log[-1]):
+                    setattr(self, match[1], match[2])
+                self._news.notify_all()
+        self.process.stdout.close()
+        with self._news:
+            self.exit_code = self.process.wait()
+            self._news.notify_all()
+
+
+def _extra_path() -> list[str]:
+    return [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]

@@ -1,0 +1,133 @@
+"""``python -m tests.load``: what ``make bench`` runs.
+
+Within each round everything is measured once, one after the other, so that slow drifts of a shared
+machine hit all alike; medians over the rounds are reported.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from .budgets import faults
+from .door import DOORS
+from .figures import DIRECT, REFERENCE, Cell, Round, row
+from .measure import Measured, measure, measure_memory
+from .native import REPO, build
+from .peers import PEERS
+from .report import table, write_json
+from .service import ServiceError
+
+ROUNDS = 3
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.load", description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--quick", action="store_true", help="one round")
+    parser.add_argument("--doors", help=f"of ours, comma-separated; default: {','.join(DOORS)}")
+    parser.add_argument("--peers", help=f"comma-separated; default: {','.join(PEERS)}")
+    parser.add_argument("--nice", type=int, default=0, help="priority of all processes; below 0 needs root")
+    parser.add_argument("--out", type=Path, default=REPO / "build" / "bench.json")
+    args = parser.parse_args()
+    args.rounds = 1 if args.quick else args.rounds
+    args.doors = args.doors.split(",") if args.doors else list(DOORS)
+    args.peers = args.peers.split(",") if args.peers else list(PEERS)
+    if args.rounds < 1:
+        parser.error("--rounds must be 1 or more")
+    for kind, named, known in (("door", args.doors, DOORS), ("peer", args.peers, PEERS)):
+        if unknown := [name for name in named if name not in known]:
+            parser.error(f"unknown {kind}: {', '.join(unknown)}")
+    return args
+
+
+class Bench:
+    """All rounds, and what could not be measured."""
+
+    def __init__(self, cells: Iterable[Cell], nice: int) -> None:
+        self._cells = list(cells)
+        self._nice = nice
+        self.rounds: list[Round] = []
+        self.memory: Round = {}
+        self.not_measured: dict[Cell, str] = {}
+
+    def run(self, rounds: int) -> None:
+        """Memory is steady, so the first round's measurement stands for all."""
+        for number in range(1, rounds + 1):
+            self.rounds.append({})
+            for cell in self._cells:
+                if cell in self.not_measured:
+                    continue
+                began = time.monotonic()
+                outcome = self._run(cell)
+                seconds = time.monotonic() - began
+                print(f"round {number} {cell[0]:18}{cell[1]:10}{seconds:6.1f} s  {outcome}", flush=True)
+
+    def _run(self, cell: Cell) -> str:
+        peer, door = PEERS.get(cell[0]), cell[1]
+        if peer and (missing := peer.missing()):
+            self.not_measured[cell] = missing
+            return f"not measured: {missing}"
+        try:
+            self.rounds[-1][cell] = measure(peer, door, self._nice)
+            if peer and cell not in self.memory:
+                self.memory[cell] = measure_memory(peer, door, self._nice)
+        except (ServiceError, OSError) as error:
+            self.not_measured[cell] = str(error)
+            return f"FAILED {error}"
+        return _one_line(self.rounds[-1][cell])
+
+    def report(self, out: Path) -> int:
+        """Print the table, write the JSON; 1 if anything is not as it must be."""
+        measured = [cell for cell in self._cells if any(cell in each for each in self.rounds)]
+        rows = [row(cell, self.rounds, self.memory.get(cell)) for cell in measured]
+        write_json(rows, out)
+        print(f"\n{table(rows)}\n")
+        for name in dict.fromkeys(peer for peer, _ in measured if peer in PEERS):
+            print(f"- {name}: {PEERS[name].about}")
+        for cell, why in self.not_measured.items():
+            print(f"- not measured: {' '.join(cell)} ({why.splitlines()[0]})")
+        found = faults(rows)
+        found += [f"{' '.join(cell)} could not be measured" for cell in self.not_measured if _is_needed(cell)]
+        for fault in found:
+            print(f"FAULT {fault}")
+        return 1 if found else 0
+
+
+def _is_needed(cell: Cell) -> bool:
+    return cell in (DIRECT, REFERENCE) or cell[0] == "polystream"
+
+
+def _one_line(run: Measured) -> str:
+    c200, request = run.loads["c200"], run.loads["request"]
+    latency = c200["latency_us"] or {"p95": float("nan")}
+    return (
+        f"CPU {c200['cpu_s']:.3f} s for {c200['tokens']} tokens, {request['cpu_s']:.3f} s for "
+        f"{request['streams_ok']} requests, p95 {latency['p95'] / 1e3:.2f} ms, "
+        f"errors {c200['errors'] or 'none'}"
+    )
+
+
+def main() -> int:
+    """Measure and report."""
+    args = _arguments()
+    if (os.cpu_count() or 1) < 2:
+        print("two cores are needed: one for the gateway, one for what drives it", file=sys.stderr)
+        return 2
+    if missing := PEERS["nginx"].missing():
+        print(f"{missing}: every ratio refers to nginx", file=sys.stderr)
+        return 2
+    build()
+    cells = [DIRECT, REFERENCE]
+    for name in args.peers:
+        wanted = args.doors if name == "polystream" else PEERS[name].doors
+        cells += [(name, door) for door in wanted]
+    bench = Bench(dict.fromkeys(cells), args.nice)
+    bench.run(args.rounds)
+    return bench.report(args.out)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

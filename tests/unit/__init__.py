@@ -1,0 +1,1 @@
+"""Tests without I/O: one behaviour each."""
