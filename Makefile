@@ -44,9 +44,9 @@ $(READY):
 	@touch $@
 
 run:  ## Serve REST, WebSocket and gRPC (REST_PORT, WEBSOCKET_PORT, GRPC_PORT) in front of ENGINE_URL, else of scripted text.
-	@echo "polystream serve, engine: $$(echo "$${ENGINE_URL:-scripted: (set text, no model; ENGINE_URL=http://… names a real one)}" | sed 's#//[^/@]*@#//…@#')"
+	@echo "polystream serve, engine: $$(echo "$${ENGINE_URL:-$${OPENAI_API_BASE:-scripted: (set text, no model; ENGINE_URL=http://… names a real one)}}" | sed 's#//[^/@]*@#//…@#')"
 	@$(MAKE) --silent $(READY)
-	@ENGINE_URL="$${ENGINE_URL:-scripted:}" exec $(BIN)/polystream serve
+	@exec $(BIN)/polystream serve
 
 test: $(READY)  ## Run everything that must pass: check, unit, contract, integration, and what these covered.
 	@rm -rf build/coverage; mkdir -p build/coverage; status=0; summary=; \

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import hashlib
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,8 @@ from polystream.core.request import Message, Request
 from polystream.stores.memory import MemoryStore
 
 OWNER = "anonymous"
+#: Opens an empty store with the given retention, seconds.
+OpenStore = Callable[[float], Awaitable[Store]]
 LIMITS = Limits(LogLimits(max_events=1000, max_bytes=100_000), generation_max_s=3600, orphan_grace_s=60)
 
 _numbers = itertools.count()

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 def engine(settings: Settings) -> Engine:
-    """The engine that ENGINE_URL names."""
+    """The engine that ENGINE_URL names. Raises `ValueError` for a URL or headers that no engine can have."""
     if settings.engine_url.startswith("scripted:"):
         options = settings.engine_url.removeprefix("scripted:").removeprefix("?")
         return ScriptedEngine(options, settings.default_model or "scripted")
@@ -38,6 +38,7 @@ def engine(settings: Settings) -> Engine:
         first_token_timeout_s=settings.first_token_timeout_s,
         stall_timeout_s=settings.stall_timeout_s,
         split_reasoning=settings.split_reasoning,
+        deployment=settings.openai_chat_engine,
     )
 
 

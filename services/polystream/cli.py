@@ -3,8 +3,10 @@
 import argparse
 import logging
 import sys
+from urllib.parse import urlsplit
 
 from polystream import __version__, app, settings
+from polystream.core.errors import StreamError
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -19,7 +21,11 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"polystream {__version__} {command}: engine {_engine(knobs)}", flush=True)
     try:
         app.run(knobs, app.PROTOCOLS if command == "serve" else (command,))
-    except OSError as error:
+    except (
+        OSError,
+        ValueError,
+        StreamError,
+    ) as error:  # a port that is taken, an ENGINE_URL that says nothing
         print(f"polystream {command}: {error}", file=sys.stderr)
         return 1
     return 0
@@ -28,7 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _engine(knobs: settings.Settings) -> str:
     if knobs.engine_url.startswith("scripted:"):
         return "scripted (no model: set ENGINE_URL for one)"
-    return knobs.engine_url
+    parts = urlsplit(knobs.engine_url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 def _parser() -> argparse.ArgumentParser:

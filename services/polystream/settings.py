@@ -3,9 +3,11 @@
 `.env.example` lists exactly these fields, in this order, with the same sentences; a test compares them.
 """
 
+import re
 from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from polystream.core.events import ATTEMPT_SPAN
@@ -13,6 +15,10 @@ from polystream.core.events import ATTEMPT_SPAN
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Port = Annotated[int, Field(ge=0, le=65_535)]
 Count = Annotated[int, Field(gt=0)]
+
+
+#: RFC 9110 5.1 and 5.5, as far as every server takes it.
+_HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*:[ \t]*([\x20-\x7e]*)")
 
 
 class Settings(BaseSettings):
@@ -93,18 +99,21 @@ class Settings(BaseSettings):
         if not isinstance(value, str):
             return value
         headers = {}
-        for line in filter(None, map(str.strip, value.split(";"))):
-            name, colon, content = line.partition(":")
-            if not colon or not name.strip():
-                raise ValueError(f"{line!r} is not of the form Name: value")
-            headers[name.strip()] = content.strip()
+        for number, line in enumerate(filter(None, map(str.strip, value.split(";"))), 1):
+            if not (match := _HEADER.fullmatch(line)):  # its words are not repeated: they may be a key
+                raise ValueError(f"entry {number} is not of the form Name: value, in printable ASCII")
+            headers[match[1]] = match[2]
         return headers
 
     @field_validator("engine_url", "openai_api_base")
     @classmethod
-    def _check_url(cls, value: str) -> str:
-        if value and not value.startswith(("http://", "https://", "scripted:")):
-            raise ValueError("must begin with http://, https:// or scripted:")
+    def _check_url(cls, value: str, info: ValidationInfo) -> str:
+        or_scripted = info.field_name == "engine_url"
+        if or_scripted and value.startswith("scripted:"):
+            return value
+        if value and not _names_a_server(value):
+            form = "must be http://host… or https://host…, without blanks and query"
+            raise ValueError(f"{form}, or scripted:" if or_scripted else form)
         return value.rstrip("/")
 
     @model_validator(mode="after")
@@ -115,6 +124,16 @@ class Settings(BaseSettings):
         if not self.engine_key.get_secret_value():
             self.engine_key = self.openai_api_key
         return self
+
+
+def _names_a_server(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        port_is_one = parts.port != 0
+    except ValueError:  # a port that is no number or too large, half an IPv6 address
+        return False
+    named = parts.scheme in ("http", "https") and bool(parts.hostname) and port_is_one
+    return named and url.isprintable() and not set(" ?#") & set(url)
 
 
 def load() -> Settings:

@@ -5,12 +5,12 @@ protocol says raises `Broken`, one refused before its stream raises `Refused`, a
 specification forbids fails the test.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any, Protocol
 
 Json = dict[str, Any]
 Headers = dict[str, str]
-Events = AsyncIterator[Json]
+Events = AsyncGenerator[Json, None]
 #: Filled by a client with what only its protocol knows: status, headers, raw bytes, close code.
 Wire = dict[str, Any]
 

@@ -135,7 +135,7 @@ async def collect(events: Events, answer: Answer | None = None, *, stop_after: i
     """Read a stream into an answer; `stop_after` leaves when this stream has brought so many text events."""
     answer = Answer() if answer is None else answer
     have = answer.pieces
-    async with aclosing(events) as stream:  # type: ignore[type-var]
+    async with aclosing(events) as stream:
         async for event in stream:
             answer.take(event)
             if stop_after is not None and answer.pieces - have >= stop_after:

@@ -60,11 +60,11 @@ async def _events(
 ) -> Events:
     answer = await http.request("POST", f"{server.rest}/v1/chat/completions", headers, body(asked))
     wire.update(status=answer.status, headers=answer.headers, raw=answer.raw, chunks=[])
+    reader = _Chunks(include_usage)
     try:
         if answer.status != 200:
             raise await http.refuse(answer)
         assert answer.headers["content-type"].startswith(SSE), answer.headers
-        reader = _Chunks(include_usage)
         async for data in _data(answer):
             if data is not None and not reader.over:
                 wire["chunks"].append(data)

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager, nullcontext
-from typing import Any
+from typing import Any, cast
 
 import grpc
 from google.protobuf.json_format import MessageToDict, ParseDict
@@ -139,7 +139,7 @@ def _details(error: grpc.aio.AioRpcError) -> Json:
         "status": error.code().name, "reason": "", "domain": "", "retry_after_ms": None,
         "trailers": {key: str(value) for key, value in error.trailing_metadata()},
     }  # fmt: skip
-    if (status := rpc_status.from_call(error)) is not None:
+    if (status := rpc_status.from_call(cast(grpc.Call, error))) is not None:
         for detail in status.details:
             info, retry = ErrorInfo(), RetryInfo()
             if detail.Unpack(info):
@@ -163,8 +163,8 @@ def _fields(message: Message) -> Json:
         value = getattr(message, field.name)
         if field.is_repeated:
             if value:
-                entry = field.message_type.GetOptions().map_entry
-                found[field.name] = dict(value) if entry else [*map(_value, value)]
+                of = field.message_type
+                found[field.name] = dict(value) if of and of.GetOptions().map_entry else [*map(_value, value)]
         elif field.has_presence:
             if message.HasField(field.name):
                 found[field.name] = _value(value)

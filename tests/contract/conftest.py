@@ -1,14 +1,13 @@
 """The contract suite's stores: another one joins by one more entry in `_STORES`."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
 import pytest
 
 from polystream.core.ports import Store
 from polystream.stores.memory import MemoryStore
-
-OpenStore = Callable[[float], Awaitable[Store]]
+from tests.fakes import OpenStore
 
 
 @asynccontextmanager

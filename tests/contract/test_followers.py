@@ -12,8 +12,7 @@ from polystream.core.events import ATTEMPT_SPAN, Event, Finished, Notice, Text
 from polystream.core.log import COME_BACK_MS, Follower
 from polystream.core.ports import Store
 from polystream.core.record import Record
-from tests.contract.conftest import OpenStore
-from tests.fakes import OWNER, HeldSink, append, gone, record, started, texts, until
+from tests.fakes import OWNER, HeldSink, OpenStore, append, gone, record, started, texts, until
 from tests.stores import OtherStore
 
 MAX_LAG = 1_000_000
@@ -45,7 +44,7 @@ async def taken(sink: HeldSink, follower: Follower, last: int) -> None:
             await asyncio.sleep(0)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     pieces=st.lists(st.lists(st.text("aé🦜", min_size=1, max_size=3), min_size=1, max_size=4), max_size=12),
     turns=st.lists(st.integers(0, 4), min_size=12, max_size=12),

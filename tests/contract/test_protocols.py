@@ -92,6 +92,12 @@ def slow(number: int = 200, **script: Any) -> Json:
     return request([f"s{n} " for n in range(number)], pace_ms=20, **script)
 
 
+def id_of(answer: Answer) -> str:
+    """The id, which an answer that began has."""
+    assert answer.id
+    return answer.id
+
+
 def expected(pieces: list[Any]) -> tuple[str, str, str]:
     """Text, reasoning and refusal that these pieces come to."""
     said: dict[str, bytes] = {"text": b"", "reasoning": b"", "refusal": b""}
@@ -187,7 +193,7 @@ async def test_the_newest_position_of_a_running_log_waits(server: Server, door: 
 async def test_a_position_the_log_does_not_hold_is_lost(server: Server, door: Any):
     whole = await collect(rest.start(server, request(["a"])))
     with pytest.raises(Refused) as refused:
-        await collect(door.follow(server, whole.id, whole.seq + 1))
+        await collect(door.follow(server, id_of(whole), whole.seq + 1))
     assert refused.value.code == "position_lost"
     assert refused.value.status in (410, "OUT_OF_RANGE", None)
 
@@ -210,21 +216,21 @@ async def test_a_cancel_from_anywhere_ends_it_for_every_reader(server: Server, d
         answer.take(await anext(events))
         answer.take(await anext(events))
         others = [
-            asyncio.ensure_future(collect(other.follow(server, answer.id))) for other in NATIVE.values()
+            asyncio.ensure_future(collect(other.follow(server, id_of(answer)))) for other in NATIVE.values()
         ]
-        state = await door.cancel(server, answer.id)
+        state = await door.cancel(server, id_of(answer))
         assert state["id"] == answer.id
         await collect(events, answer)
     for reader in [answer, *await asyncio.gather(*others)]:
         assert (reader.reason, reader.text) == ("cancelled", answer.text)
-    again = await door.cancel(server, answer.id)
+    again = await door.cancel(server, id_of(answer))
     assert (again["state"], again["reason"], again["last_seq"]) == ("finished", "cancelled", answer.seq)
 
 
 async def test_the_status_tells_what_the_log_holds(server: Server, door: Any):
     answer = await collect(door.start(server, request(["a", "b"]) | {"metadata": {"k": "v"}}))
-    state = await door.status(server, answer.id)
-    assert state == await rest.status(server, answer.id)
+    state = await door.status(server, id_of(answer))
+    assert state == await rest.status(server, id_of(answer))
     assert (state["state"], state["events"], state["last_seq"]) == ("finished", answer.events, answer.seq)
     assert (state["reason"], state["metadata"]) == ("stop", {"k": "v"})
 

@@ -8,8 +8,7 @@ from polystream.core.errors import NotFound
 from polystream.core.events import Finished
 from polystream.core.ports import Store, Verdict
 from polystream.core.record import Record
-from tests.contract.conftest import OpenStore
-from tests.fakes import OWNER, append, gone, record, started, stored, texts
+from tests.fakes import OWNER, OpenStore, append, gone, record, started, stored, texts
 
 RETENTION_S = 0.05
 

@@ -1,7 +1,7 @@
 """Servers under test and their mock engine; one event loop for all tests here, so that both can be shared."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from tests.integration.upstream import MODEL, Upstream
 
 Serve = Callable[..., Awaitable[Server]]
 _running: list[Server] = []
+_read: dict[Server, int] = {}
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -81,11 +82,17 @@ async def _stop(servers: list[Server]) -> None:
             raise result
 
 
+def pytest_runtest_setup() -> None:
+    """Remember where each server's log stands when a test begins."""
+    _read.update({server: len(server.log) for server in _running})
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """A failed test shows what its servers said."""
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failed test shows what its servers said meanwhile."""
     report = yield
     if report.failed:
         for server in _running:
-            report.sections.append((f"log of server {server.pid}", server.tail()))
+            if said := server.log[_read.get(server, 0) :]:
+                report.sections.append((f"log of server {server.pid}", "\n".join(said[-60:])))
     return report

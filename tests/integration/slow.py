@@ -21,6 +21,8 @@ from tests.clients.sse import SSE
 
 #: What the kernel may take for us, bytes (it doubles this).
 RECEIVE_BUFFER = 4096
+#: The same for gRPC: HTTP/2's initial window, which is not to grow.
+SMALL_WINDOW = {"grpc.http2.bdp_probe": 0, "grpc.http2.lookahead_bytes": 65535}
 _ID = re.compile(rb'"id":"(?:gen_|chatcmpl-)([^"]+)"')
 
 
@@ -64,6 +66,8 @@ class SlowCall:
             message = await self._call.read()
             if message is grpcio.aio.EOF:
                 break
+            if message.HasField("come_back"):  # its status, an error, is all that follows
+                return 0
             self.id = self.id or message.started.id
             taken += message.ByteSize()
         return taken
@@ -72,7 +76,7 @@ class SlowCall:
 async def open_reader(door: str, server: Addresses, request: Json, stack: AsyncExitStack) -> Reader:
     """Start a request over a door; the stack closes what it opens."""
     if door == "grpc":
-        channel = await stack.enter_async_context(grpc.opened(server))
+        channel = await stack.enter_async_context(grpc.opened(server, SMALL_WINDOW))
         return SlowCall(StreamsStub(channel).Start(ParseDict(request, pb.StartRequest())))
     url, opening = _opening(door, server, request)
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)

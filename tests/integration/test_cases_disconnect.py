@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients import Broken, rest
+from tests.clients import Broken, Wire, rest
 from tests.clients.answer import Answer, collect
 from tests.integration.cases import Case, ask, load, native_id, start
 from tests.integration.server import Server
@@ -62,7 +62,7 @@ async def test_one_client_leaving_does_not_disturb_the_others_B68(relay: Server,
             answer.take(event)
             gap, before = max(gap, time.monotonic() - before), time.monotonic()
             if answer.pieces == leave_after:
-                await events.aclose()  # type: ignore[attr-defined]
+                await events.aclose()
                 return
         assert answer.text == case.expect["text_of_others"]
         assert gap * 1000 <= case.expect["max_gap_ms"]
@@ -93,7 +93,8 @@ async def test_streams_nobody_finished_use_up_no_connections_B74(relay: Server, 
 
 async def test_a_deadline_is_a_client_that_leaves_B58(relay: Server, upstream: Upstream):
     case = load()["B58"]
-    stage, answer, wire = case.stage(upstream), Answer(), {}
+    stage, answer = case.stage(upstream), Answer()
+    wire: Wire = {}
     request = leaving(case, stage, "grpc")
     with pytest.raises(Broken):
         await collect(

@@ -83,5 +83,6 @@ async def _health(server: Server) -> tuple[Any, ...]:
             answer, _ = await http.fetch("GET", f"{url}/{path}")
             found.append(answer.status)
     async with grpc.opened(server) as channel:
-        reply = await HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=5)
+        stub: Any = HealthStub(channel)
+        reply = await stub.Check(health_pb2.HealthCheckRequest(), timeout=5)
     return (*found, health_pb2.HealthCheckResponse.ServingStatus.Name(reply.status))

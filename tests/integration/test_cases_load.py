@@ -3,6 +3,7 @@
 import asyncio
 import statistics
 import time
+from typing import Any
 
 import pytest
 from grpc_health.v1 import health_pb2
@@ -75,14 +76,14 @@ async def test_long_grpc_streams_leave_room_for_health_checks_B103(relay: Server
                 answer.take(event)
         assert all(answer.pieces == 1 for answer in answers)
         async with grpc.opened(relay) as channel:
-            check = HealthStub(channel).Check
-            await check(health_pb2.HealthCheckRequest(), timeout=5, wait_for_ready=True)  # connects
+            stub: Any = HealthStub(channel)
+            await stub.Check(health_pb2.HealthCheckRequest(), timeout=5, wait_for_ready=True)  # connects
             began = time.monotonic()
-            reply = await check(health_pb2.HealthCheckRequest(service=HEALTH), timeout=5)
+            reply = await stub.Check(health_pb2.HealthCheckRequest(service=HEALTH), timeout=5)
             assert reply.status == health_pb2.HealthCheckResponse.SERVING
             assert (time.monotonic() - began) * 1000 <= case.expect["health_ms"]
     finally:
-        await asyncio.gather(*(stream.aclose() for stream in streams))  # type: ignore[attr-defined]
+        await asyncio.gather(*(stream.aclose() for stream in streams))
 
 
 async def test_a_cancelled_grpc_call_leaves_no_task_behind_B98(serve: Serve, upstream: Upstream):

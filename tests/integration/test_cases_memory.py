@@ -11,6 +11,7 @@ from tests.clients.answer import Answer, collect
 from tests.integration.cases import ask, load, start
 from tests.integration.conftest import Serve
 from tests.integration.probe import alive
+from tests.integration.server import Server
 from tests.integration.slow import open_reader
 from tests.integration.upstream import MODEL, Reply, Upstream, says
 from tests.integration.waiting import at_once, until
@@ -25,8 +26,7 @@ async def test_a_slow_reader_does_not_fill_the_memory_B75(serve: Serve, upstream
     case = load()["B75"]
     duration_s, rate = case.client["for_ms"] / 1000, case.client["read_bytes_per_s"]
 
-    async def over(door: str) -> None:
-        server = await serve(ENGINE_URL=upstream.url, DEFAULT_MODEL=MODEL)
+    async def over(door: str, server: Server) -> None:
         await ask(door, server, upstream.stage(Reply(says("warm"))).request())
         stage, before, most = case.stage(upstream), server.resident_bytes(), 0
         async with AsyncExitStack() as stack:
@@ -43,7 +43,8 @@ async def test_a_slow_reader_does_not_fill_the_memory_B75(serve: Serve, upstream
         assert (most - before) / MIB <= case.expect["rss_growth_mib_max"], door
         assert state["state"] == "running" or state["error"]["code"] == "too_large", state
 
-    await at_once(*map(over, case.doors), names=case.doors)
+    servers = [await serve(ENGINE_URL=upstream.url, DEFAULT_MODEL=MODEL) for _ in case.doors]
+    await at_once(*map(over, case.doors, servers), names=case.doors)
 
 
 async def test_a_reader_that_stands_still_is_closed_and_has_left_B77(shared: Serve, upstream: Upstream):
@@ -100,5 +101,5 @@ async def test_answers_that_are_over_are_freed_B80(serve: Serve, upstream: Upstr
     await until(lambda: _few_responses(server, left), 5, f"at most {left} responses are alive")
 
 
-async def _few_responses(server, limit: int) -> bool:
+async def _few_responses(server: Server, limit: int) -> bool:
     return (await alive(server))["responses"] <= limit

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients import Refused, websocket
+from tests.clients import Refused, Wire, websocket
 from tests.clients.answer import Answer
 from tests.clients.websocket import unpack
 from tests.integration.cases import ask, load
@@ -73,7 +73,8 @@ async def test_pings_are_answered_while_the_engine_is_silent_B92(scripted: Serve
     """Three seconds without a token; an engine that blocks a thread comes with the engines in process."""
     case = load()["B92"]
     params = case.params
-    answer, wire = Answer(), {}
+    answer = Answer()
+    wire: Wire = {}
     pings = {
         "ping_interval": params["ws_ping_interval_ms"] / 1000,
         "ping_timeout": params["ws_ping_timeout_ms"] / 1000,

@@ -33,6 +33,8 @@ async def test_a_recorded_answer_is_read_as_its_bytes_say(name: str, relay: Serv
         assert answer.reason == wanted.reason
         assert [entry["token"] for entry in answer.logprobs] == wanted.tokens
         assert [call[1:] for call in answer.tool_calls] == [wanted.calls[i][1:] for i in sorted(wanted.calls)]
+        if door == "chat" and wanted.code:
+            return  # an error has no usage there
         assert answer.usage, "a figure is owed even where the engine gives none"
         spelled = (
             ("prompt_tokens", "completion_tokens") if door == "chat" else ("input_tokens", "output_tokens")

@@ -8,10 +8,10 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from .budgets import faults
+from .budgets import busy, faults
 from .door import DOORS
 from .figures import DIRECT, REFERENCE, Cell, Round, row
 from .measure import Measured, measure, measure_memory
@@ -50,34 +50,43 @@ class Bench:
         self._cells = list(cells)
         self._nice = nice
         self.rounds: list[Round] = []
-        self.memory: Round = {}
+        self.memory: Round = {}  #: what a round is, of memory alone
         self.not_measured: dict[Cell, str] = {}
 
     def run(self, rounds: int) -> None:
-        """Memory is steady, so the first round's measurement stands for all."""
+        """The rounds, then memory, once: it is steady, and would part the round's runs in time."""
         for number in range(1, rounds + 1):
             self.rounds.append({})
             for cell in self._cells:
-                if cell in self.not_measured:
-                    continue
-                began = time.monotonic()
-                outcome = self._run(cell)
-                seconds = time.monotonic() - began
-                print(f"round {number} {cell[0]:18}{cell[1]:10}{seconds:6.1f} s  {outcome}", flush=True)
+                self._try(f"round {number}", cell, self._measure)
+        for cell in self._cells:
+            if cell != DIRECT:
+                self._try("memory", cell, self._measure_memory)
 
-    def _run(self, cell: Cell) -> str:
-        peer, door = PEERS.get(cell[0]), cell[1]
-        if peer and (missing := peer.missing()):
-            self.not_measured[cell] = missing
-            return f"not measured: {missing}"
+    def _try(self, what: str, cell: Cell, step: Callable[[Cell], str]) -> None:
+        if cell in self.not_measured:
+            return
+        began = time.monotonic()
         try:
-            self.rounds[-1][cell] = measure(peer, door, self._nice)
-            if peer and cell not in self.memory:
-                self.memory[cell] = measure_memory(peer, door, self._nice)
+            outcome = step(cell)
         except (ServiceError, OSError) as error:
             self.not_measured[cell] = str(error)
-            return f"FAILED {error}"
+            outcome = f"FAILED {error}"
+        seconds = time.monotonic() - began
+        print(f"{what:9}{cell[0]:18}{cell[1]:10}{seconds:6.1f} s  {outcome}", flush=True)
+
+    def _measure(self, cell: Cell) -> str:
+        peer = PEERS.get(cell[0])
+        if peer and (missing := peer.missing()):
+            raise ServiceError(missing)
+        self.rounds[-1][cell] = measure(peer, cell[1], self._nice)
         return _one_line(self.rounds[-1][cell])
+
+    def _measure_memory(self, cell: Cell) -> str:
+        self.memory[cell] = measured = measure_memory(PEERS[cell[0]], cell[1], self._nice)
+        if measured.bytes_per_stream is None:
+            return f"streams did not all get through: {measured.loads['hold']['errors']}"
+        return f"{measured.bytes_per_stream / 1024:.1f} KiB a stream at {measured.held} streams"
 
     def report(self, out: Path) -> int:
         """Print the table, write the JSON; 1 if anything is not as it must be."""
@@ -88,7 +97,10 @@ class Bench:
         for name in dict.fromkeys(peer for peer, _ in measured if peer in PEERS):
             print(f"- {name}: {PEERS[name].about}")
         for cell, why in self.not_measured.items():
-            print(f"- not measured: {' '.join(cell)} ({why.splitlines()[0]})")
+            lines = why.splitlines()
+            print(f"- not measured: {' '.join(cell)} ({': '.join(dict.fromkeys((lines[0], lines[-1])))})")
+        if waited := busy(rows):
+            print(f"- this machine did other work: gateways waited for their core {waited:.0%} of the time")
         found = faults(rows)
         found += [f"{' '.join(cell)} could not be measured" for cell in self.not_measured if _is_needed(cell)]
         for fault in found:

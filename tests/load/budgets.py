@@ -8,6 +8,9 @@ MAX_RATIO = {"ndjson": 2.5, "chat": 2.5, "sse": 3.5, "websocket": 3.5, "grpc": 4
 #: Our doors: how much later than straight from the upstream 95 of 100 tokens are there.
 MAX_P95_EXTRA_MS = 15.0
 
+#: Of the time; beyond, latencies say more about the machine than about the gateway.
+MAX_WAITED = 0.05
+
 
 def faults(rows: list[Row]) -> list[str]:
     """What makes the run fail, a sentence each."""
@@ -21,6 +24,12 @@ def faults(rows: list[Row]) -> list[str]:
         if each.peer == "polystream":
             found += [f"{name}: {fault}" for fault in _over_budget(each)]
     return found
+
+
+def busy(rows: list[Row]) -> float | None:
+    """The longest that a gateway was kept off its core, as a share of the time, where that is too long."""
+    waited = max((each.waited or 0 for each in rows), default=0)
+    return waited if waited > MAX_WAITED else None
 
 
 def _over_budget(row: Row) -> list[str]:

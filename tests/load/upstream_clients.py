@@ -115,7 +115,9 @@ async def read_all(name: str, port: int, streams: int) -> tuple[float, float]:
 def _measure(name: str, port: int, args: argparse.Namespace) -> tuple[float, float]:
     command = [sys.executable, "-m", __spec__.name, "--client", name, "--port", str(port)]
     command += ["--streams", str(args.streams), "--loop", args.loop]
-    process = start(command, GATEWAY_CPU, 0, output=subprocess.PIPE, errors=subprocess.PIPE, folder=REPO)
+    process = start(
+        command, GATEWAY_CPU, args.nice, output=subprocess.PIPE, errors=subprocess.PIPE, folder=REPO
+    )
     output, errors = process.communicate()  # bounded by LIFE_S
     if process.returncode:
         raise RuntimeError(f"{name}: {errors.decode(errors='replace')[-2000:]}")
@@ -140,7 +142,7 @@ def _measure_all(args: argparse.Namespace) -> dict[str, list[tuple[float, float]
     with tempfile.TemporaryDirectory(prefix="load-") as folder:
         for _ in range(args.rounds):
             port = free_port()
-            upstream = Service([str(UPSTREAM), str(port)], HARNESS_CPU, Path(folder) / "upstream.log", 0)
+            upstream = Service([str(UPSTREAM), str(port)], HARNESS_CPU, Path(folder) / "log", args.nice)
             try:
                 upstream.wait_ready(port, "/health", 5)
                 for name, rounds in figures.items():
@@ -156,6 +158,7 @@ def main() -> None:
     parser.add_argument("--streams", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--loop", choices=("asyncio", "uvloop"), default="asyncio")
+    parser.add_argument("--nice", type=int, default=0, help="priority of all processes; below 0 needs root")
     parser.add_argument("--client", choices=CLIENTS, help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
     args = parser.parse_args()

@@ -171,23 +171,16 @@ class Batch:
     `encodings` holds the batch as each dialect spells it, filled by the first sink that needs it.
     """
 
-    __slots__ = ("encodings", "events", "first_seq")
+    __slots__ = ("encodings", "events", "first_seq", "last", "last_seq")
 
     def __init__(self, first_seq: int, events: list[Event]):
         self.first_seq = first_seq
+        self.last_seq = first_seq + len(events) - 1
         self.events = events
+        event = events[-1]
+        #: The generation's last event, when the batch ends with it.
+        self.last: Last | None = event if isinstance(event, Finished | Failed) else None
         self.encodings: dict[str, list[bytes]] = {}
-
-    @property
-    def last_seq(self) -> int:
-        """Number of the last event."""
-        return self.first_seq + len(self.events) - 1
-
-    @property
-    def last(self) -> Last | None:
-        """The generation's last event, when the batch ends with it."""
-        event = self.events[-1]
-        return event if isinstance(event, Finished | Failed) else None
 
     @property
     def size(self) -> int:

@@ -42,20 +42,22 @@ class Generations:
         self,
         request: Request,
         owner: str,
-        on_disconnect: OnDisconnect,
+        on_disconnect: OnDisconnect | None = None,
         *,
+        default: OnDisconnect = OnDisconnect.GRACE,
         dialect: str = "native",
         echo: Mapping[str, Any] | None = None,
         key: str | None = None,
     ) -> Record:
         """Start a generation, or give the one that the idempotency key already started.
 
-        The record and `started` are in the log when this returns. A key counts within its owner and dialect.
-        Raises `Conflict` when the key belongs to another request, `Draining`, `InvalidRequest`.
+        `on_disconnect`: what the client asked for; None takes the door's `default`. The record and `started`
+        are in the log when this returns. A key counts within its owner and dialect. Raises `Conflict` when
+        the key belongs to another request, `Draining`, `InvalidRequest`.
         """
+        request = replace(request, model=request.model or await self._first_model())
         if self.draining:
             raise Draining
-        request = replace(request, model=request.model or await self._first_model())
         self.engine.check(request)
         record = Record(
             id=f"gen_{secrets.token_urlsafe(18)}",
@@ -66,10 +68,10 @@ class Generations:
             created=int(time.time()),
             dialect=dialect,
             echo=echo or {},
-            on_disconnect=on_disconnect,
+            on_disconnect=on_disconnect or default,
             replica=self._replica,
         )
-        if key is not None and (joined := await self._claim(key, record)):
+        if key is not None and (joined := await self._claim(key, record, on_disconnect)):
             return joined
         started = Started(record.id, record.model, record.engine, record.created)
         await self.store.create(record, started)
@@ -164,10 +166,10 @@ class Generations:
             raise InvalidRequest("Name a model: there is no default one.", param="model")
         return models[0].id
 
-    async def _claim(self, key: str, record: Record) -> Record | None:
+    async def _claim(self, key: str, record: Record, asked: OnDisconnect | None) -> Record | None:
         """Bind the key to the new record, or give the record that holds it and may be joined."""
         scope = f"{record.owner}\n{record.dialect}\n{key}"
-        digest = f"{record.request.digest()} {record.on_disconnect}"
+        digest = f"{record.request.digest()} {asked or ''}"
         replacing = None
         while True:
             holder, held = await self.store.claim(scope, record.id, digest, replacing)

@@ -9,14 +9,13 @@ import asyncio
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from polystream.core.errors import NotFound, PositionLost, StoreUnavailable, StreamError
 from polystream.core.events import (
     ATTEMPT_SPAN,
     Batch,
     Event,
-    Failed,
-    Finished,
     Last,
     Notice,
     Started,
@@ -66,27 +65,36 @@ class Log:
         self._on_cancel = on_cancel
         self._on_lost = on_lost
         self._first = first
+        self._first_seq = record.attempt * ATTEMPT_SPAN
         self._copy: list[Event] = [first]
         self._bytes = 0
         self._digest = hashlib.sha256()
         self._recreated = False
+        self._done = partial(self._answered, False)
         self._recreating: asyncio.Task[None] | None = None
         self.tokens = 0
         self.ended = False
-
-    @property
-    def _first_seq(self) -> int:
-        return self._record.attempt * ATTEMPT_SPAN
 
     def append(self, events: list[Event]) -> bool:
         """Append events; False when they do not fit the limits, after which only `end` may follow."""
         if self.ended:
             return True
-        size = self._bytes + sum(map(byte_size, events))
+        size, tokens = self._bytes, self.tokens
+        said: list[bytes | None] = []  # None: what was said before is void
+        for event in events:
+            if type(event) is Text:
+                text = event.text.encode()
+                said.append(text)
+                size += len(text) if event.logprobs is None else byte_size(event)
+                tokens += 1 if event.tokens is None else event.tokens
+            else:
+                size += byte_size(event)
+                if isinstance(event, Notice) and event.kind == "restart":
+                    said.append(None)
         if size > self._limits.max_bytes or len(self._copy) + len(events) >= self._limits.max_events:
             return False
-        self._bytes = size
-        self._count(events)
+        self._bytes, self.tokens = size, tokens
+        self._digest_said(said)
         self._write(events)
         return True
 
@@ -103,21 +111,27 @@ class Log:
         """What was delivered, when no engine said: pieces as tokens, and four bytes of prompt to a token."""
         return Usage(-(-request_bytes // 4), self.tokens, estimated=True)
 
-    def _count(self, events: list[Event]) -> None:
-        for event in events:
-            if isinstance(event, Text):
-                self._digest.update(event.text.encode())
-                self.tokens += 1 if event.tokens is None else event.tokens
-            elif isinstance(event, Notice) and event.kind == "restart":
+    def _digest_said(self, said: list[bytes | None]) -> None:
+        for text in said:
+            if text is None:
                 self._digest = hashlib.sha256()
+            else:
+                self._digest.update(text)
 
     def _write(self, events: list[Event]) -> None:
         first_seq = self._first_seq + len(self._copy)
-        self._copy.extend(events)
+        self._copy += events
         if self._recreating is None:
-            self._store.append(self._record.id, self._record.attempt, first_seq, events, self._answered)
+            self._store.append(self._record.id, self._record.attempt, first_seq, events, self._done)
 
-    def _answered(self, answer: Answer) -> None:
+    def _answered(self, recreated: bool, answer: Answer) -> None:
+        """Obey, unless the append is from before the log was created again: it says nothing of the new."""
+        if answer.verdict is not Verdict.OK and recreated is self._recreated:
+            self._obey(answer)
+        if answer.cancel and not self.ended:
+            self._on_cancel()
+
+    def _obey(self, answer: Answer) -> None:
         match answer.verdict:
             case Verdict.FENCED:
                 self._lose()
@@ -125,8 +139,6 @@ class Log:
                 self._resend(answer.tail + 1)
             case Verdict.GONE:
                 self._recreate()
-        if answer.cancel and not self.ended:
-            self._on_cancel()
 
     def _lose(self) -> None:
         if not self.ended:
@@ -139,13 +151,14 @@ class Log:
         if not 0 <= start < len(self._copy):
             self._lose()
             return
-        self._store.append(self._record.id, self._record.attempt, seq, self._copy[start:], self._answered)
+        self._store.append(self._record.id, self._record.attempt, seq, self._copy[start:], self._done)
 
     def _recreate(self) -> None:
         if self._recreated or self._record.attempt:
             self._lose()
             return
         self._recreated = True
+        self._done = partial(self._answered, True)
         self._recreating = asyncio.get_running_loop().create_task(self._create_again())
 
     async def _create_again(self) -> None:
@@ -187,8 +200,11 @@ class Follower:
         """
         try:
             self._unwatch = await self._store.watch(self.id, self._owner, self._receive)
+            if self._closed:
+                self._unwatch()
             await self._read()
-        except BaseException:
+        except BaseException as error:
+            self.invited = isinstance(error, StreamError)  # it was never fed, so it does not leave either
             self.close()
             raise
 
@@ -196,7 +212,7 @@ class Follower:
         """Stop feeding; idempotent."""
         if self._closed:
             return
-        self._closed = True
+        self._closed, self._live = True, False
         self._unwatch()
         if self._catching_up is not None:
             self._catching_up.cancel()
@@ -226,18 +242,19 @@ class Follower:
             self.come_back("slow")
 
     def _deliver(self, batch: Batch) -> None:
-        if batch.first_seq <= self._position:
+        if batch.first_seq != self._position + 1:
             if batch.last_seq <= self._position:
                 return
-            batch = batch.after(self._position)
-        if not batch.continues(self._position):
-            self._live = False
-            self._tail = batch.last_seq
-            self.drained()
-            return
+            if batch.first_seq <= self._position:
+                batch = batch.after(self._position)
+            elif not batch.continues(self._position):
+                self._live = False
+                self._tail = batch.last_seq
+                self.drained()
+                return
         self._position = batch.last_seq
         self.sink.write(batch)
-        if isinstance(batch.events[-1], Finished | Failed):
+        if batch.last is not None:
             self.close()
 
     async def _read(self) -> None:
@@ -250,6 +267,7 @@ class Follower:
 
     async def _read_until_full(self) -> None:
         while not self._closed and not self.sink.full:
+            announced = self._tail  # before the read: what comes during it may be missing from its answer
             batches = await self._store.read(self.id, self._owner, self._position)
             if self._closed:
                 return
@@ -257,7 +275,8 @@ class Follower:
                 if self._tail <= self._position:
                     self._live, self._lag = True, 0
                     return
-                raise PositionLost
+                if announced > self._position:
+                    raise PositionLost
             for batch in batches:
                 if not batch.continues(self._position):
                     raise PositionLost

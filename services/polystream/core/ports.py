@@ -72,9 +72,12 @@ class Verdict(Enum):
     GONE = "gone"  #: there is no such log
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Answer:
-    """A store's answer to an append: the verdict, the number of the log's last event, and the cancel flag."""
+    """A store's answer to an append: the verdict, the number of the log's last event, and the cancel flag.
+
+    Not frozen, like events: one is built per append.
+    """
 
     verdict: Verdict
     tail: int = -1

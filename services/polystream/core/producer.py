@@ -101,7 +101,8 @@ class Producer:
         self._deadline.cancel()
         if self._orphaned is not None:
             self._orphaned.cancel()
-        last = self._stopped or self._outcome(task)
+        outcome = self._outcome(task)
+        last = self._stopped or outcome
         if last is not None:
             last.usage = last.usage or self._log.estimated_usage(request_bytes(self.record.request))
             self._log.end(last)
@@ -109,7 +110,10 @@ class Producer:
 
     def _outcome(self, task: "asyncio.Task[Ending]") -> Last | None:
         if task.cancelled():
-            return None  # aborted: nothing may be written
+            if task.cancelling():
+                return None  # aborted: nothing may be written
+            logger.error("generation %s broke: its engine let a cancellation of its own out", self.record.id)
+            return Failed(Internal().as_event())
         error = task.exception()
         if error is None:
             ending = task.result()
@@ -122,5 +126,6 @@ class Producer:
 
 def request_bytes(request: Request) -> int:
     """UTF-8 bytes of a request's words, for estimates."""
-    parts = [message.content for message in request.messages]
-    return sum(len(part.encode() if isinstance(part, str) else repr(part or "").encode()) for part in parts)
+    contents = [message.content or "" for message in request.messages]
+    words = [content if isinstance(content, str) else repr(content) for content in contents]
+    return sum(len(word.encode("utf-8", "replace")) for word in words)

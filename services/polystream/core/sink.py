@@ -21,7 +21,17 @@ _HIGH_WATER = 64
 
 
 #: What being told to come back is where a reader sees exceptions or statuses.
-COME_BACK: dict[str, type[StreamError]] = {"drain": Draining, "store": StoreUnavailable, "slow": Overloaded}
+COME_BACK: dict[str, tuple[type[StreamError], str]] = {
+    "drain": (Draining, ""),
+    "store": (StoreUnavailable, ""),
+    "slow": (Overloaded, "This reader is too slow; it may come back with its position."),
+}
+
+
+def come_back_error(reason: str, retry_after_ms: int) -> StreamError:
+    """Being told to come back, as an error."""
+    error, message = COME_BACK[reason]
+    return error(message, retry_after_s=retry_after_ms / 1000)
 
 
 class BatchSink:
@@ -46,7 +56,7 @@ class BatchSink:
 
     def come_back(self, reason: str, retry_after_ms: int) -> None:
         """End with an error that may pass."""
-        self._end(COME_BACK[reason](retry_after_s=retry_after_ms / 1000))
+        self._end(come_back_error(reason, retry_after_ms))
 
     def lost(self, after: int) -> None:
         """End with `PositionLost`."""

@@ -43,11 +43,12 @@ from polystream.dialects.native import (
 PASSED_ON = (
     "user", "logit_bias", "parallel_tool_calls", "reasoning_effort", "service_tier", "store", "prediction",
     "verbosity", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "modalities",
-    "web_search_options", "functions", "function_call", "min_p", "min_tokens", "ignore_eos",
-    "stop_token_ids", "include_stop_str_in_output", "skip_special_tokens", "spaces_between_special_tokens",
-    "add_generation_prompt", "continue_final_message", "chat_template", "chat_template_kwargs",
-    "structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar",
-    "include_reasoning", "bad_words", "length_penalty", "typical_p", "cache_prompt", "grammar", "thinking",
+    "web_search_options", "functions", "function_call", "audio", "moderation", "prompt_cache_options",
+    "min_p", "min_tokens", "ignore_eos", "stop_token_ids", "include_stop_str_in_output",
+    "skip_special_tokens", "spaces_between_special_tokens", "add_generation_prompt",
+    "continue_final_message", "chat_template", "chat_template_kwargs", "structured_outputs", "guided_json",
+    "guided_regex", "guided_choice", "guided_grammar", "include_reasoning", "bad_words", "length_penalty",
+    "typical_p", "cache_prompt", "grammar", "thinking",
 )  # fmt: skip
 #: Fields of an assistant's message that clients send back as they got them.
 _MESSAGE_EXTRA = ("refusal", "reasoning_content", "reasoning", "annotations", "audio", "function_call")
@@ -65,7 +66,10 @@ class StreamOptions(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ChatMessage(MessageFields, forbid_unknown_fields=True):
-    """A message, with what stock clients send back of an answer."""
+    """A message, with what stock clients send back of an answer.
+
+    `parsed`: what openai-python's `parse` made of `content` itself; it is not handed on.
+    """
 
     refusal: str | None = None
     reasoning_content: str | None = None
@@ -73,6 +77,7 @@ class ChatMessage(MessageFields, forbid_unknown_fields=True):
     annotations: list[Any] | None = None
     audio: Object | None = None
     function_call: Object | None = None
+    parsed: Any = None
 
     def message(self) -> Message:
         """As the core knows it."""
@@ -120,7 +125,11 @@ def request(fields: Any) -> Request:
         raise InvalidRequest("stream_options: only allowed when stream is true.", param="stream_options")
     stop = [fields.stop] if isinstance(fields.stop, str) else fields.stop or []
     extra = {name: value for name in PASSED_ON if (value := getattr(fields, name)) is not None}
-    values = sampling(fields) | {"max_tokens": fields.max_completion_tokens or fields.max_tokens}
+    values = sampling(fields)
+    if fields.max_completion_tokens is not None:  # OpenAI's reasoning models refuse the older name
+        extra["max_completion_tokens"] = values["max_tokens"] = fields.max_completion_tokens
+    if fields.store:
+        extra["metadata"] = fields.metadata or {}  # of the completion that the engine is asked to store
     return Request(
         messages=tuple(item.message() for item in check_messages(fields.messages)),
         stop=tuple(stop),
@@ -160,14 +169,17 @@ class Chunks:
         self._spoke = False
 
     def encode(self, batch: Batch) -> list[bytes]:
-        """The batch's chunks as one piece."""
-        text = "".join(map(self._chunk, batch.events))
+        """The batch's chunks as one piece; up to where it breaks, and an error there."""
+        at = _restart(batch, self._spoke)
+        text = "".join(map(self._chunk, batch.events if at is None else batch.events[:at]))
+        if at is not None:
+            text += self._chunk(Failed(UpstreamDisconnected().as_event()))
         return [text.encode()] if text else []
 
     def breaks(self, batch: Batch) -> bool:
-        """A restart after text: words cannot be taken back."""
-        broken = self._spoke and any(isinstance(e, Notice) and e.kind == "restart" for e in batch.events)
-        self._spoke = True
+        """A restart after words, which cannot be taken back."""
+        broken = _restart(batch, self._spoke) is not None
+        self._spoke = self._spoke or any(map(_says, batch.events))
         return broken
 
     def come_back(self, reason: str, retry_after_ms: int) -> bytes | None:
@@ -322,6 +334,20 @@ class Completion:
         call["id"] = event.call_id or call["id"]
         call["function"]["name"] += event.name or ""
         call["function"]["arguments"] += event.arguments
+
+
+def _says(event: Event) -> bool:
+    """Whether a client is shown words by it."""
+    return not isinstance(event, Started | Notice | Finished | Failed)
+
+
+def _restart(batch: Batch, spoke: bool) -> int | None:
+    """Where in a batch a restart stands behind words; `spoke`: there were some before the batch."""
+    for at, event in enumerate(batch.events):
+        spoke = spoke or _says(event)
+        if spoke and type(event) is Notice and event.kind == "restart":
+            return at
+    return None
 
 
 def _fragment(event: ToolCall) -> Object:

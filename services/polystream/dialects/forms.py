@@ -17,7 +17,7 @@ class Ndjson:
     def encode(self, batch: Batch) -> list[bytes]:
         """The batch's lines as one piece."""
         lines = native.encode(batch)
-        return [lines[0] + b"\n" if len(lines) == 1 else b"\n".join(lines) + b"\n"]
+        return [b"\n".join(lines) + b"\n"]
 
     def breaks(self, batch: Batch) -> bool:
         """Never: every end has its line."""
@@ -71,11 +71,9 @@ class Sse:
 
     def encode(self, batch: Batch) -> list[bytes]:
         """The batch's events as one piece."""
-        seq, pieces = batch.first_seq, []
-        for event, data in zip(batch.events, native.encode(batch), strict=True):
-            pieces.append(b"%b%b\n\n" % (self._head(seq, event), data))
-            seq += 1
-        return pieces if len(pieces) == 1 else [b"".join(pieces)]
+        data = iter(native.encode(batch))
+        events = enumerate(batch.events, batch.first_seq)
+        return [b"".join([b"%b%b\n\n" % (self._head(seq, event), next(data)) for seq, event in events])]
 
     def _head(self, seq: int, event: Event) -> bytes:
         return f"{self._prefix}{seq}\nevent: {event.type}\ndata: ".encode()

@@ -19,6 +19,9 @@ __all__ = ["convert", "decode", "dumps", "quote", "whole"]
 
 T = TypeVar("T")
 
+#: Levels of lists and objects in a body: above any schema's, below what Python's own recursion takes.
+MAX_DEPTH = 100
+
 #: msgspec ends its messages with the place at fault, and names an unknown or missing field in back quotes.
 _PLACE = re.compile(r" - at `(?:key in )?\$(?P<path>[^`]*)`$")
 _FIELD = re.compile(r"field `(?P<name>[^`]*)`")
@@ -39,7 +42,10 @@ def dumps(value: Mapping[str, Any]) -> str:
 def decode(body: bytes, shape: type[T], prefix: str = "") -> T:
     """A body as a struct. Raises `InvalidRequest` that names the field, `prefix` before it."""
     try:
-        return msgspec.json.decode(body, type=shape)
+        decoded = msgspec.json.decode(body, type=shape)
+        if body.count(b"{") + body.count(b"[") > MAX_DEPTH:
+            _check_depth(msgspec.json.decode(body))
+        return decoded
     except msgspec.ValidationError as error:
         raise _named(error, prefix) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -55,6 +61,17 @@ def convert(value: object, shape: type[T], prefix: str = "", *, strict: bool = T
         return msgspec.convert(value, shape, strict=strict)
     except msgspec.ValidationError as error:
         raise _named(error, prefix) from None
+
+
+def _check_depth(value: object) -> None:
+    """What we accept we must also be able to hash, store and hand on."""
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH):
+        items = [item for outer in level for item in (outer.values() if isinstance(outer, dict) else outer)]
+        level = [item for item in items if isinstance(item, dict | list)]
+        if not level:
+            return
+    raise InvalidRequest(f"The body has more than {MAX_DEPTH} levels of lists and objects.")
 
 
 def _named(error: msgspec.ValidationError, prefix: str) -> InvalidRequest:

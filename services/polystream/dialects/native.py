@@ -30,9 +30,10 @@ from polystream.dialects.json import dumps, quote
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
 NonEmpty = Annotated[str, msgspec.Meta(min_length=1)]
 Positive = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
-NotNegative = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 Penalty = Annotated[float, msgspec.Meta(ge=-2, le=2)]
 Object = dict[str, Any]
+#: Longest idempotency key, characters.
+KEY_MAX = 255
 
 
 class MessageFields(msgspec.Struct, forbid_unknown_fields=True):
@@ -52,7 +53,7 @@ class Sampling(msgspec.Struct, forbid_unknown_fields=True):
     max_tokens: Positive | None = None
     temperature: Annotated[float, msgspec.Meta(ge=0)] | None = None
     top_p: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
-    top_k: Annotated[int, msgspec.Meta(ge=-1)] | None = None
+    top_k: Annotated[int, msgspec.Meta(ge=-1, le=2**31 - 1)] | None = None
     seed: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | None = None
     presence_penalty: Penalty | None = None
     frequency_penalty: Penalty | None = None
@@ -116,6 +117,13 @@ def check_messages(messages: list[Any], prefix: str = "") -> list[Any]:
     return messages
 
 
+def idempotency_key(value: str | None, param: str) -> str | None:
+    """A key, None when absent or empty. Raises `InvalidRequest`."""
+    if value is not None and len(value) > KEY_MAX:
+        raise InvalidRequest(f"{param}: a key has at most {KEY_MAX} characters.", param=param)
+    return value or None
+
+
 # ---- events ----
 
 
@@ -123,8 +131,7 @@ def encode(batch: Batch) -> list[bytes]:
     """Each event of a batch as JSON, made once a batch."""
     encoded = batch.encodings.get("native")
     if encoded is None:
-        seqs = range(batch.first_seq, batch.first_seq + len(batch.events))
-        encoded = [event_json(seq, event) for seq, event in zip(seqs, batch.events, strict=True)]
+        encoded = [event_json(seq, event) for seq, event in enumerate(batch.events, batch.first_seq)]
         batch.encodings["native"] = encoded
     return encoded
 
@@ -210,8 +217,8 @@ def come_back(reason: str, retry_after_ms: int) -> bytes:
 
 
 def lost(after: int) -> bytes:
-    """Your position is lost."""
-    return dumps({"type": "lost", "after": after}).encode()
+    """Your position is lost; a reader that has nothing yet has none to name."""
+    return dumps({"type": "lost", "after": None if after < 0 else after}).encode()
 
 
 def error_json(error: Error) -> bytes:

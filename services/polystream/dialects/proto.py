@@ -1,5 +1,6 @@
 """The native dialect as protobuf messages: `polystream.v1`, whose field numbers are part of the contract."""
 
+from math import isfinite
 from typing import Any, TypeVar
 
 from google.protobuf import json_format
@@ -32,6 +33,9 @@ _CODES = {
     "UNAVAILABLE": 14,
     "UNAUTHENTICATED": 16,
 }
+#: Characters of a message in a status. It travels twice in the trailers, of which gRPC takes 8 KiB: once with
+#: up to 12 bytes a character, once with up to 6. The last event holds it whole.
+_MESSAGE_MAX = 400
 #: How long a client waits before it tries again where nobody said otherwise, seconds.
 _RETRY_S = 1.0
 
@@ -45,10 +49,8 @@ class Messages:
 
     def encode(self, batch: Batch) -> list[bytes]:
         """A message an event."""
-        seqs = range(batch.first_seq, batch.first_seq + len(batch.events))
-        return [
-            _message(seq, event).SerializeToString() for seq, event in zip(seqs, batch.events, strict=True)
-        ]
+        events = enumerate(batch.events, batch.first_seq)
+        return [_message(seq, event).SerializeToString() for seq, event in events]
 
     def breaks(self, batch: Batch) -> bool:
         """Never: every end has its message and its status."""
@@ -97,7 +99,7 @@ def models(rows: list[Model]) -> pb.ListModelsResponse:
 def rpc_status(error: Error) -> status_pb2.Status:
     """The status of a failure, with `ErrorInfo`, and `RetryInfo` where a retry makes sense."""
     row = TABLE[error.code]
-    answer = status_pb2.Status(code=_CODES[row.grpc], message=error.message)
+    answer = status_pb2.Status(code=_CODES[row.grpc], message=error.message[:_MESSAGE_MAX])
     reason = error_details_pb2.ErrorInfo(reason=error.code, domain="polystream")
     if error.param is not None:
         reason.metadata["param"] = error.param
@@ -132,26 +134,35 @@ def _with_usage(last: L, usage: Usage | None) -> L:
     return last
 
 
-def _fields(message: Message) -> dict[str, Any]:
+def _fields(message: Message, prefix: str = "") -> dict[str, Any]:
     """The fields that are set, by their proto names."""
-    return {field.name: _value(field, value) for field, value in message.ListFields()}
+    return {field.name: _value(field, value, prefix + field.name) for field, value in message.ListFields()}
 
 
-def _value(field: Any, value: Any) -> Any:
+def _value(field: Any, value: Any, place: str) -> Any:
     if field.message_type is None:
+        if isinstance(value, float) and not isfinite(value):
+            raise _not_finite(place)
         return list(value) if field.is_repeated else value
     if field.message_type.GetOptions().map_entry:
         return dict(value)
     if field.is_repeated:
-        return [_plain(item) for item in value]
-    return _plain(value)
+        return [_plain(item, f"{place}[{number}]") for number, item in enumerate(value)]
+    return _plain(value, place)
 
 
-def _plain(message: Message) -> Any:
+def _plain(message: Message, place: str) -> Any:
     """Struct and Value as Python data; any other message as its fields."""
-    if message.DESCRIPTOR.file.package == "google.protobuf":
+    if message.DESCRIPTOR.file.package != "google.protobuf":
+        return _fields(message, f"{place}.")
+    try:
         return json_format.MessageToDict(message)
-    return _fields(message)
+    except ValueError:  # the one thing that JSON cannot say
+        raise _not_finite(place) from None
+
+
+def _not_finite(place: str) -> InvalidRequest:
+    return InvalidRequest(f"{place}: a number must be finite.", param=place)
 
 
 def _filled(fields: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from polystream.core.errors import InvalidRequest
 from polystream.core.events import Error
 from polystream.core.record import Record
 from polystream.dialects.json import decode, dumps
-from polystream.dialects.native import StartFields, error_fields, status_fields
+from polystream.dialects.native import KEY_MAX, StartFields, error_fields, status_fields
 
 Ref = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 Id = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
@@ -19,7 +19,7 @@ class Start(msgspec.Struct, tag="start", forbid_unknown_fields=True):
 
     ref: Ref
     request: StartFields
-    idempotency_key: Annotated[str, msgspec.Meta(max_length=255)] | None = None
+    idempotency_key: Annotated[str, msgspec.Meta(max_length=KEY_MAX)] | None = None
 
 
 class Follow(msgspec.Struct, tag="follow", forbid_unknown_fields=True):

@@ -22,12 +22,13 @@ class PlainText:
 
     def breaks(self, batch: Batch) -> bool:
         """A failure, a cancel, or a restart after text, which cannot be taken back."""
-        broken = any(map(self._breaks, batch.events))
-        self._spoke = self._spoke or any(type(event) is Text for event in batch.events)
-        return broken
+        broken = [self._breaks(event) for event in batch.events]
+        return any(broken)
 
     def _breaks(self, event: Event) -> bool:
         match event:
+            case Text():
+                self._spoke = True
             case Failed():
                 return True
             case Finished():

@@ -46,8 +46,8 @@ class Pulse:
 
     def _tick(self) -> None:
         self._timer = None
+        if self._open:
+            self._arm()  # before the ticks: whatever they do, there is one timer as long as somebody is open
         now = asyncio.get_running_loop().time()
         for ticked in list(self._open):
             ticked.tick(now, self._heartbeat_s, self._stall_s)
-        if self._open:
-            self._arm()

@@ -92,7 +92,9 @@ class BufferSink:
         return self._size > HIGH_WATER
 
     def write(self, batch: Batch) -> None:
-        """Encode once a dialect, gather, wake."""
+        """Encode once a dialect, gather, wake; nothing more after an end that the form made."""
+        if self.ended:
+            return
         pieces = batch.encodings.get(self._key)
         if pieces is None:
             pieces = batch.encodings[self._key] = self._form.encode(batch)

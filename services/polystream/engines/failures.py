@@ -1,7 +1,7 @@
 """What an engine's refusal means in our closed list of codes (docs/protocol.md, "From upstream").
 
-Engines spell one refusal in many shapes: a JSON object, a string, FastAPI's `detail`, an event under an error status, a
-page of HTML. The code decides, then the HTTP status; words decide only where nothing else tells.
+Engines spell one refusal in many shapes: a JSON object, a string, FastAPI's `detail`, an event under an error
+status, a page of HTML. The code decides, then the HTTP status; words decide only where nothing else tells.
 """
 
 import json
@@ -30,7 +30,8 @@ _BY_STATUS: dict[int, type[StreamError]] = {
     504: errors.UpstreamTimeout,
 }
 
-#: Names seen in `code` and `type`, letters only, in lower case. Ours stand here too: a Polystream may be the engine.
+#: Names seen in `code` and `type`, letters only, in lower case. Ours stand here too: a Polystream may be the
+#: engine.
 _BY_NAME: dict[str, type[StreamError]] = {
     "contextlengthexceeded": errors.ContextLengthExceeded,
     "exceedcontextsizeerror": errors.ContextLengthExceeded,
@@ -82,7 +83,9 @@ class Refusal:
 
 
 def from_response(status: int, headers: Mapping[str, str], body: bytes) -> StreamError:
-    """The failure an HTTP answer other than 200 stands for. `headers` by lower-case name; `body` may be cut off."""
+    """The failure an HTTP answer other than 200 stands for. `headers` by lower-case name; `body` may be cut
+    off.
+    """
     refusal = _read(body)
     cls = _by_status(status, refusal)
     wait = _retry_after(headers)
@@ -122,7 +125,9 @@ def error_in(said: Any) -> Any:
 
 
 def scrub(text: str) -> str:
-    """An engine's words for a client's eyes: one line, of sensible length, no traceback with paths, no page of HTML."""
+    """An engine's words for a client's eyes: one line, of sensible length, no traceback with paths, no page
+    of HTML.
+    """
     if re.match(r"\s*<(!doctype|html)", text, re.IGNORECASE):
         return "an HTML page, which some proxy in between may have written"
     text = text.split("Traceback (most recent call last)")[0]
@@ -186,7 +191,9 @@ def _refusal(said: Any) -> Refusal:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds from `retry-after-ms` or `retry-after` (seconds or a date, RFC 9110, 10.2.3), as the SDKs read them."""
+    """Seconds from `retry-after-ms` or `retry-after` (seconds or a date, RFC 9110, 10.2.3), as the SDKs read
+    them.
+    """
     for name, scale in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
             seconds = float(headers[name]) / scale

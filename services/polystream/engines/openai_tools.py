@@ -1,7 +1,8 @@
 """Sorts the tool call fragments of a chat answer into calls with our own numbers.
 
-Engines disagree: all calls may say index 0, ids may come on every piece or on none, names may come in parts, pieces of
-two calls may alternate. A call is opened in the log when its arguments or the next call begin: its name is whole by then.
+Engines disagree: all calls may say index 0, ids may come on every piece or on none, names may come in parts,
+pieces of two calls may alternate. A call is opened in the log when its arguments or the next call begin: its
+name is whole by then.
 """
 
 import secrets
@@ -31,11 +32,12 @@ class ToolCalls:
         self._by_id: dict[tuple[int | None, str], _Call] = {}
 
     def feed(self, place: int | None, id: str, name: str, arguments: str, events: list[Event]) -> None:
-        """Take one fragment and add what it says to `events`; `place` is the engine's index, absent strings are empty.
+        """Take one fragment and add what it says to `events`; `place` is the engine's index, absent strings
+        are empty.
 
-        An id that the place has had finds its call; a new one is a new call, unless the place's call has neither an id
-        nor arguments yet. Without an id the place's latest call goes on; without a place too, a name begins a call and
-        anything else goes on with the latest.
+        An id that the place has had finds its call; a new one is a new call, unless the place's call has
+        neither an id nor arguments yet. Without an id the place's latest call goes on; without a place too, a
+        name begins a call and anything else goes on with the latest.
         """
         call = self._by_id.get((place, id)) or self._current(place, id, name) or self._begin(id, events)
         if id and not call.given:

@@ -1,7 +1,7 @@
 """Takes `<think>…</think>` out of an answer, for engines that leave a model's reasoning in its text.
 
-The markers may be cut anywhere between two pieces, so an end that may begin one is held back; what is inside never
-becomes answer, even when the answer breaks off before the closing marker.
+The markers may be cut anywhere between two pieces, so an end that may begin one is held back; what is inside
+never becomes answer, even when the answer breaks off before the closing marker.
 """
 
 from polystream.core.events import Event, Reasoning, Text
@@ -12,8 +12,9 @@ _OPEN, _CLOSE = "<think>", "</think>"
 class ReasoningSplitter:
     """One answer. Markers count wherever they stand: models think again between two parts of an answer.
 
-    A closing marker without an opening one is text: some chat templates put `<think>` into the prompt, and nobody can
-    tell then, before it has come, that what is being said is no answer. Such engines have a parser of their own.
+    A closing marker without an opening one is text: some chat templates put `<think>` into the prompt, and
+    nobody can tell then, before it has come, that what is being said is no answer. Such engines have a parser
+    of their own.
     """
 
     def __init__(self) -> None:
@@ -21,7 +22,9 @@ class ReasoningSplitter:
         self._held = ""
 
     def feed(self, text: str) -> list[Event]:
-        """The text as `Text` and `Reasoning`, without markers and without empty pieces; bytes and blanks as they are."""
+        """The text as `Text` and `Reasoning`, without markers and without empty pieces; bytes and blanks as
+        they are.
+        """
         held = self._held + text
         events: list[Event] = []
         while True:

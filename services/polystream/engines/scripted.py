@@ -6,7 +6,6 @@ sampling.
 """
 
 import asyncio
-import base64
 import codecs
 import re
 from collections.abc import Iterator
@@ -25,21 +24,22 @@ BUILT_IN = "Polystream keeps one numbered log per answer, so that you can leave,
 #: Pieces a turn of the event loop when no pace is set.
 _BURST = 16
 
+Base64 = bytes  # in a script's JSON, as msgspec reads bytes
 Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=3_600_000)]
 
 
 class Call(msgspec.Struct, forbid_unknown_fields=True):
     """A fragment of a tool call."""
 
-    index: int
+    index: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
     call_id: str | None = None
     name: str | None = None
     arguments: str = ""
 
 
 class Piece(msgspec.Struct, forbid_unknown_fields=True):
-    """One piece: exactly one of text, reasoning, refusal, tool_call, notice, or `bytes` (base64, may cut
-    characters).
+    """One piece: text, reasoning, refusal, tool_call, notice, or `bytes` (base64, may cut characters); none
+    of them says nothing.
 
     `wait_ms`: a pause before it, besides the pace.
     """
@@ -49,8 +49,13 @@ class Piece(msgspec.Struct, forbid_unknown_fields=True):
     refusal: str | None = None
     tool_call: Call | None = None
     notice: str | None = None
-    bytes: str | None = None
+    bytes: Base64 | None = None
     wait_ms: Milliseconds = 0
+
+    def __post_init__(self) -> None:
+        names = ("text", "reasoning", "refusal", "tool_call", "notice", "bytes")
+        if sum(getattr(self, name) is not None for name in names) > 1:
+            raise ValueError("A piece is one thing only")
 
 
 class Fault(msgspec.Struct, forbid_unknown_fields=True):
@@ -98,7 +103,7 @@ class ScriptedEngine:
 
     def __init__(self, options: str = "", model: str = "scripted"):
         fields = {
-            name: msgspec.json.decode(value) if value[:1] in ("[", "{") else value
+            name: _decode(value, "ENGINE_URL") if name in ("pieces", "fault") else value
             for name, value in parse_qsl(options, keep_blank_values=True)
         }
         self._script = _convert(fields, "ENGINE_URL")
@@ -131,10 +136,7 @@ class ScriptedEngine:
         script = request.metadata.get("script")
         if script is None:
             return self._script
-        try:
-            return _convert(msgspec.json.decode(script), "metadata.script")
-        except msgspec.DecodeError as error:
-            raise InvalidRequest(f"The script is not JSON: {error}", param="metadata.script") from None
+        return _convert(_decode(script, "metadata.script"), "metadata.script")
 
 
 class _Play:
@@ -178,7 +180,7 @@ class _Play:
     def _events(self, piece: Piece) -> Iterator[Event]:
         text = piece.text or ""
         if piece.bytes is not None:
-            text = self._decode(base64.b64decode(piece.bytes))
+            text = self._decode(piece.bytes)
         if text := self._stops.feed(text):
             yield Text(text)
         if piece.reasoning:
@@ -208,6 +210,13 @@ class _Play:
             case "dead":
                 self._engine.die()
         raise BY_CODE.get(fault.code, UpstreamError)(fault.message)
+
+
+def _decode(text: str, where: str) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InvalidRequest(f"The script is not JSON: {error}", param=where) from None
 
 
 def _convert(fields: object, where: str) -> Script:

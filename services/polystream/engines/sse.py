@@ -1,19 +1,22 @@
-"""The event streams of engines, parsed as they arrive (HTML Living Standard, 9.2.6 "Interpreting an event stream").
+"""The event streams of engines, parsed as they arrive (HTML Living Standard, 9.2.6 "Interpreting an event
+stream").
 
-Bytes in, bytes out, because UTF-8 may be cut anywhere between two reads. Engines say everything in `data`: names, ids
-and retry times are read over.
+Bytes in, bytes out, because UTF-8 may be cut anywhere between two reads. Engines say everything in `data`:
+names, ids and retry times are read over.
 """
 
 from polystream.core.errors import UpstreamBadChunk
 
-#: What may be held of an event that has not ended, in bytes. Above any network read (256 KiB in asyncio), below
-#: LOG_MAX_BYTES (8 MiB).
+#: What may be held of an event that has not ended, in bytes. Above any network read (256 KiB in asyncio),
+#: below LOG_MAX_BYTES (8 MiB).
 EVENT_MAX_BYTES = 4 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
 
 
 class SseParser:
-    """One stream. `max_bytes` bounds a line, and the lines of an event together, that come over several reads."""
+    """One stream. `max_bytes` bounds a line, and the lines of an event together, that come over several
+    reads.
+    """
 
     __slots__ = ("_after_cr", "_data", "_line", "_max_bytes", "_size", "_start")
 
@@ -26,7 +29,8 @@ class SseParser:
         self._size = 0
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The data of each event that is now complete: its lines joined by LF, empty for an empty `data` field.
+        """The data of each event that is now complete: its lines joined by LF, empty for an empty `data`
+        field.
 
         Events without a `data` field give nothing. Raises `UpstreamBadChunk` above `max_bytes`.
         """
@@ -57,8 +61,8 @@ class SseParser:
     def close(self) -> bytes | None:
         """The data of an event that lacks its blank line at the end of the stream, if there is one.
 
-        The specification drops it. Servers exist that leave the last blank line out, so it is given to the caller,
-        who can tell from the transport's end and from the data whether it is whole.
+        The specification drops it. Servers exist that leave the last blank line out, so it is given to the
+        caller, who can tell from the transport's end and from the data whether it is whole.
         """
         if self._line:
             self._add(self._take_line())
@@ -73,7 +77,9 @@ class SseParser:
         return data.removeprefix(_BOM)
 
     def _with_lf(self, data: bytes) -> bytes:
-        """The same lines ended by LF. A CR at the end of a read ends its line at once: nothing waits for a LF."""
+        """The same lines ended by LF. A CR at the end of a read ends its line at once: nothing waits for a
+        LF.
+        """
         if not data:
             return data
         if self._after_cr:

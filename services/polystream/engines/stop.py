@@ -4,7 +4,11 @@ it is.
 
 
 class StopStrings:
-    """Filters an answer's text; `hit` once a stop string has come, after which nothing more is let out."""
+    """Filters an answer's text; `hit` once a stop string has come, after which nothing more is let out.
+
+    The one that is whole first ends the answer, the longest of those that end with it, however the text is
+    cut.
+    """
 
     def __init__(self, stops: tuple[str, ...]):
         self._stops = stops
@@ -16,9 +20,9 @@ class StopStrings:
         if self.hit or not self._stops:
             return "" if self.hit else text
         text = self._held + text
-        if found := [index for stop in self._stops if (index := text.find(stop)) >= 0]:
+        if found := [(at + len(stop), at) for stop in self._stops if (at := text.find(stop)) >= 0]:
             self.hit, self._held = True, ""
-            return text[: min(found)]
+            return text[: min(found)[1]]
         keep = max(_overlap(text, stop) for stop in self._stops)
         self._held = text[len(text) - keep :]
         return text[: len(text) - keep]

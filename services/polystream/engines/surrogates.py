@@ -13,7 +13,7 @@ class SurrogateJoiner:
         self._held: dict[str, str] = {}
 
     @property
-    def holds(self) -> bool:
+    def waiting(self) -> bool:
         """Whether a half waits for the other, so that even text without halves must pass through here."""
         return bool(self._held)
 

@@ -13,10 +13,11 @@ from fastapi import APIRouter, Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from polystream.core.errors import Cancelled, ModelNotFound, from_event
-from polystream.core.events import Batch, Event, Failed, Finished, Notice, Started
+from polystream.core.errors import Cancelled, ModelNotFound, PositionLost, from_event
+from polystream.core.events import Batch, Error, Event, Failed, Finished, Notice, Started
 from polystream.core.record import ANONYMOUS, Record
 from polystream.core.request import OnDisconnect
+from polystream.core.sink import come_back_error
 from polystream.dialects import chat
 from polystream.dialects.json import decode
 from polystream.edge.readers import Readers
@@ -41,6 +42,23 @@ class _HeldSink(BufferSink):
                 if not isinstance(event, Started | Notice):
                     self.first.set_result(event)
                     break
+
+    def come_back(self, reason: str, retry_after_ms: int) -> None:
+        super().come_back(reason, retry_after_ms)
+        self._refuse(come_back_error(reason, retry_after_ms).as_event())
+
+    def lost(self, after: int) -> None:
+        super().lost(after)
+        self._refuse(PositionLost().as_event())
+
+    def cut(self, error: Error) -> None:
+        super().cut(error)
+        self._refuse(error)
+
+    def _refuse(self, error: Error) -> None:
+        """The reader's own trouble is a failure too, as long as there is a status to say it in."""
+        if not self.first.done():
+            self.first.set_result(Failed(error))
 
 
 class Chat:
@@ -73,9 +91,9 @@ class Chat:
         """A completion, streamed or whole."""
         fields = decode(await read_body(request, self._request_max_bytes), chat.ChatFields)
         options, key = chat.options(fields), idempotency_key(request)
-        on_disconnect = OnDisconnect.CANCEL if key is None else OnDisconnect.GRACE
+        default = OnDisconnect.CANCEL if key is None else OnDisconnect.GRACE
         record = await self._generations.start(
-            chat.request(fields), ANONYMOUS, on_disconnect, dialect="chat", key=key
+            chat.request(fields), ANONYMOUS, default=default, dialect="chat", key=key
         )
         if options.stream:
             return await self._stream(request, record, options)
@@ -122,14 +140,16 @@ async def _fold(batches: AsyncIterator[Batch], completion: chat.Completion) -> N
 async def _while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
     """Do the work, but stop it when the client leaves, which nobody else watches before a response begins.
 
-    Raises `ClientDisconnect` then.
+    Raises `ClientDisconnect` then, else what the work raises: a task group would wrap it.
     """
-    async with asyncio.TaskGroup() as group:
-        working = group.create_task(work)
-        watching = group.create_task(_left(request))
+    loop = asyncio.get_running_loop()
+    working, watching = loop.create_task(work), loop.create_task(_left(request))
+    try:
         await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
         working.cancel()
         watching.cancel()
+        await asyncio.gather(working, watching, return_exceptions=True)
     if working.cancelled():
         raise ClientDisconnect
     return working.result()

@@ -14,10 +14,10 @@ from grpc_status.rpc_status import to_status
 
 from polystream.core.errors import Internal, PositionLost, StreamError, TooLarge
 from polystream.core.events import Batch, Error, Failed
+from polystream.core.log import COME_BACK_MS
 from polystream.core.record import ANONYMOUS, Record
-from polystream.core.request import OnDisconnect
-from polystream.core.sink import COME_BACK
-from polystream.dialects import proto
+from polystream.core.sink import come_back_error
+from polystream.dialects import native, proto
 from polystream.edge.readers import Readers
 from polystream.edge.sink import BufferSink
 from polystream.proto.polystream.v1 import streams_pb2 as pb
@@ -83,8 +83,8 @@ class Streams:
         record = await self._generations.start(
             fields.request(),
             ANONYMOUS,
-            fields.on_disconnect or OnDisconnect.GRACE,
-            key=metadata.get("idempotency-key") or None,
+            fields.on_disconnect,
+            key=native.idempotency_key(metadata.get("idempotency-key"), "idempotency-key"),
         )
         await self._stream(context, record, None)
 
@@ -118,7 +118,11 @@ class Streams:
         try:
             await context.send_initial_metadata((("stream-id", record.id),))
             if opened:
-                await _pump(sink, context)
+                async with asyncio.timeout(None) as patience:
+                    sink.stalled = lambda: patience.reschedule(0)
+                    await _pump(sink, context)
+        except TimeoutError:
+            sink.come_back("slow", COME_BACK_MS)
         finally:
             self._readers.close(sink)
         if sink.error is not None:
@@ -134,9 +138,8 @@ class _CallSink(BufferSink):
 
     def __init__(self) -> None:
         super().__init__(proto.Messages())
-        task = asyncio.current_task()
-        assert task is not None
-        self.stalled = task.cancel
+        self.progress = lambda: self.sent
+        self.sent = 0  #: messages that the call has taken
         self.error: Error | None = None
 
     def write(self, batch: Batch) -> None:
@@ -146,7 +149,7 @@ class _CallSink(BufferSink):
 
     def come_back(self, reason: str, retry_after_ms: int) -> None:
         super().come_back(reason, retry_after_ms)
-        self.error = COME_BACK[reason](retry_after_s=retry_after_ms / 1000).as_event()
+        self.error = come_back_error(reason, retry_after_ms).as_event()
 
     def lost(self, after: int) -> None:
         super().lost(after)
@@ -157,12 +160,13 @@ class _CallSink(BufferSink):
         self.error = error
 
 
-async def _pump(sink: BufferSink, context: Context) -> None:
+async def _pump(sink: _CallSink, context: Context) -> None:
     """Send what the sink gathers, to its end."""
     while True:
         if sink.pieces:
             for piece in sink.take():
                 await context.write(piece)
+                sink.sent += 1
         elif sink.ended:
             return
         else:

@@ -17,8 +17,8 @@ from polystream.protocols.grpc import SERVICE, Context, Streams
 _HEALTH_S = 2.0
 #: Clients may ping as often as every second: with gRPC's own limit of 5 minutes they are sent away (GOAWAY).
 _PING_MS = 1000
-#: Room above the largest message, so that ours is the error that names the limit.
-_MESSAGE_ROOM = 64 * 1024
+#: How much larger than the limit a message may be for the refusal to be ours, which says more than gRPC's.
+_MESSAGE_ROOM = 4
 #: A drain ends calls itself; this only keeps the library from ending them first, seconds.
 _CALLS_S = 86_400.0
 #: What a call is given to take its status when the drain is over, seconds.
@@ -57,7 +57,7 @@ class GrpcListener:
         self._health = _Health(readers)
         self._streams = Streams(readers, message_max_bytes)
         self._options = [
-            ("grpc.max_receive_message_length", message_max_bytes + _MESSAGE_ROOM),
+            ("grpc.max_receive_message_length", message_max_bytes * _MESSAGE_ROOM),
             ("grpc.max_send_message_length", -1),
             ("grpc.so_reuseport", 0),
             ("grpc.keepalive_time_ms", int(heartbeat_s * 1000)),

@@ -2,18 +2,21 @@
 
 import math
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
-from polystream.core.errors import TABLE, Internal, InvalidRequest, StreamError, TooLarge
+from polystream.core.errors import TABLE, Internal, StreamError, TooLarge
 from polystream.core.events import Error
 from polystream.dialects import chat, native
+from polystream.dialects.json import whole
 
-#: Longest Idempotency-Key, characters.
-_KEY_MAX = 255
+#: For every answer that is no stream.
+NO_STORE = {"Cache-Control": "no-store"}
 
 
 async def read_body(request: Request, limit: int) -> bytes:
@@ -31,20 +34,18 @@ async def read_body(request: Request, limit: int) -> bytes:
 
 def idempotency_key(request: Request) -> str | None:
     """The Idempotency-Key header, None when absent or empty. Raises `InvalidRequest`."""
-    key = request.headers.get("idempotency-key", "")
-    if len(key) > _KEY_MAX:
-        raise InvalidRequest(f"A key has at most {_KEY_MAX} characters.", param="Idempotency-Key")
-    return key or None
+    return native.idempotency_key(request.headers.get("idempotency-key"), "Idempotency-Key")
 
 
-def choose(accept: str | None, offered: tuple[str, ...]) -> str | None:
+def choose(accept: str, offered: tuple[str, ...]) -> str | None:
     """The media type to answer with, by RFC 9110 12.5.1: highest q, a named type before a wildcard, then our
     order.
     """
     ranges = [_range(item) for item in (accept or "*/*").split(",") if item.strip()]
     ranked = []
     for order, offer in enumerate(offered):
-        fitting = [(spec, q) for pattern, spec, q in ranges if pattern.fullmatch(offer)]
+        specific = {"*/*": 0, f"{offer.partition('/')[0]}/*": 1, offer: 2}
+        fitting = [(specific[media], q) for media, q in ranges if media in specific]
         if fitting:
             spec, q = max(fitting)
             if q > 0:
@@ -52,27 +53,26 @@ def choose(accept: str | None, offered: tuple[str, ...]) -> str | None:
     return min(ranked)[-1] if ranked else None
 
 
-def _range(item: str) -> tuple[re.Pattern[str], int, float]:
-    """A media range as a pattern, how specific it is (0 to 2), and its q."""
+def _range(item: str) -> tuple[str, float]:
+    """A media range and its q."""
     media, *parameters = [part.strip().lower() for part in item.split(";")]
     q = 1.0
     for parameter in parameters:
         if match := re.fullmatch(r"q=(0(\.\d{0,3})?|1(\.0{0,3})?)", parameter):
             q = float(match[1])
-    spec = 0 if media == "*/*" else 1 if media.endswith("/*") else 2
-    return re.compile(re.escape(media).replace(r"\*", "[^/]+")), spec, q
+    return media, q
 
 
 def error_response(path: str, error: Error, status: int | None = None) -> Response:
     """An answer that is an error, in the words of the path's dialect."""
     row = TABLE[error.code]
-    status, headers = status or row.http, {}
+    status, headers = status or row.http, dict(NO_STORE)
     if path.startswith(("/v1/chat", "/v1/models")):
         body = chat.error_json(error)
         headers["x-should-retry"] = str(error.retryable).lower()  # else the SDKs also retry a conflict
     else:
         body = native.error_json(error)
-    if error.retry_after_s is not None or status in (429, 503):
+    if error.retry_after_s is not None or (error.retryable and status in (429, 503)):
         headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s or 1)))
     return Response(body, status, headers, "application/json")
 
@@ -104,6 +104,9 @@ def handle_errors(app: FastAPI) -> None:
     app.add_exception_handler(Exception, unknown)
 
 
-def json_response(fields: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """A JSON answer that nobody may keep."""
-    return JSONResponse(fields, status, {"Cache-Control": "no-store"} | (headers or {}))
+def json_response(
+    fields: Mapping[str, Any], status: int = 200, headers: dict[str, str] | None = None
+) -> Response:
+    """A JSON answer that nobody may keep, ASCII like all of our JSON."""
+    body = whole(fields).encode()
+    return Response(body, status, NO_STORE | (headers or {}), "application/json")

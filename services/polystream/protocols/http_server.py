@@ -15,18 +15,19 @@ from polystream.edge.readers import Readers
 from polystream.protocols.chat import Chat
 from polystream.protocols.http import handle_errors, json_response
 from polystream.protocols.rest import Streams
+from polystream.protocols.sockets import BACKLOG, listening
 
 #: Idle connections are kept longer than nginx keeps them (60 s), so that it never sends into a closing one.
 KEEP_ALIVE_S = 75
-#: Connections waiting to be accepted.
-BACKLOG = 4096
 #: What is left of connections when the drain is over, seconds: all answers have ended by then.
 _LAST_BYTES_S = 5
 
 
 def app(readers: Readers, request_max_bytes: int, status_hold_s: float) -> FastAPI:
     """The HTTP doors as an ASGI application."""
-    api = FastAPI(title="Polystream", version=__version__)
+    # The contract is docs/protocol.md: bodies are parsed by the dialects, of which a generated schema knows
+    # nothing.
+    api = FastAPI(title="Polystream", version=__version__, openapi_url=None, redirect_slashes=False)
     handle_errors(api)
     api.include_router(Streams(readers, request_max_bytes).router)
     api.include_router(Chat(readers, request_max_bytes, status_hold_s).router)
@@ -106,9 +107,8 @@ class HttpListener:
 
     async def start(self) -> str:
         """Listen."""
-        host, port = self._address
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
+        host, _ = self._address
+        listener = listening(*self._address)
         self._server = HttpServer(self._app, listener)
         self._serving = asyncio.get_running_loop().create_task(self._server.run_until_stopped())
         while not self._server.started:

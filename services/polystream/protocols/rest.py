@@ -1,9 +1,9 @@
 """The native dialect over HTTP: start, follow, status and cancel, in the form that `Accept` asks for."""
 
 import re
-from collections.abc import Mapping
 
 from fastapi import APIRouter, Request
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -17,7 +17,7 @@ from polystream.dialects.text import PlainText
 from polystream.edge.readers import Readers
 from polystream.edge.sink import BufferSink, Form
 from polystream.protocols.body import LogResponse
-from polystream.protocols.http import choose, idempotency_key, json_response, read_body
+from polystream.protocols.http import NO_STORE, choose, idempotency_key, json_response, read_body
 from polystream.protocols.sse import LogEventSourceResponse
 
 NDJSON, SSE, TEXT = "application/x-ndjson", "text/event-stream", "text/plain"
@@ -48,7 +48,11 @@ class Streams:
         fields = decode(await read_body(request, self._request_max_bytes), native.StartFields)
         default = OnDisconnect.CONTINUE if asynchronous else OnDisconnect.GRACE
         record = await self._generations.start(
-            fields.request(), ANONYMOUS, fields.on_disconnect or default, key=idempotency_key(request)
+            fields.request(),
+            ANONYMOUS,
+            fields.on_disconnect,
+            default=default,
+            key=idempotency_key(request),
         )
         if asynchronous:
             headers = _headers(record) | {"Preference-Applied": "respond-async"}
@@ -73,8 +77,7 @@ class Streams:
         record = await self._generations.start(
             convert(body, native.StartFields).request(),
             ANONYMOUS,
-            OnDisconnect.GRACE,
-            key=query.get("idempotency_key") or None,
+            key=native.idempotency_key(query.get("idempotency_key"), "idempotency_key"),
         )
         return await self._stream(record, None, SSE, id_in_events=True)
 
@@ -97,7 +100,7 @@ class Streams:
         sink = BufferSink(_form(media, record.id if id_in_events else ""))
         headers = _headers(record)
         if not await self._readers.open(record.id, after, ANONYMOUS, sink):
-            return Response(status_code=204 if media == SSE else 200, headers=headers)
+            return Response(status_code=204 if media == SSE else 200, headers=headers | NO_STORE)
         if media == SSE:
             return LogEventSourceResponse(self._readers, sink, headers)
         return LogResponse(self._readers, sink, headers, media)
@@ -114,14 +117,16 @@ def _form(media: str, id: str) -> Form:
 
 
 def _media(request: Request) -> str:
-    media = choose(request.headers.get("accept"), _OFFERED)
+    media = choose(",".join(request.headers.getlist("accept")), _OFFERED)
     if media is None:
         raise HTTPException(406, f"Accept one of {', '.join(_OFFERED)}.")
     return media
 
 
-def _prefers_async(headers: Mapping[str, str]) -> bool:
-    return "respond-async" in [item.strip().lower() for item in headers.get("prefer", "").split(",")]
+def _prefers_async(headers: Headers) -> bool:
+    """Whether `respond-async` is among the preferences, RFC 7240; their parameters say nothing to us."""
+    preferences = ",".join(headers.getlist("prefer")).lower().split(",")
+    return "respond-async" in [preference.partition(";")[0].strip() for preference in preferences]
 
 
 def _position(request: Request) -> int | None:

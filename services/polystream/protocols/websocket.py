@@ -5,6 +5,7 @@ The websockets library's server is used as it is: its pings, its size limit, its
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Coroutine
 from typing import Any
@@ -15,7 +16,6 @@ from websockets.frames import CloseCode
 
 from polystream.core.errors import Internal, InvalidRequest, NotFound, StreamError
 from polystream.core.record import ANONYMOUS, Record
-from polystream.core.request import OnDisconnect
 from polystream.dialects import native, socket
 from polystream.dialects.forms import Frames
 from polystream.dialects.json import quote
@@ -84,7 +84,7 @@ class Session:
         """A heartbeat for the whole socket while answers run and nothing was sent."""
         if self._sinks and now - self._sent >= heartbeat_s:
             self._sent = now
-            self._spawn(self._send(native.heartbeat()))
+            self._spawn(self._beat())
 
     async def _obey(self, text: str) -> None:
         ref = None
@@ -113,7 +113,7 @@ class Session:
         record = await self._generations.start(
             request,
             ANONYMOUS,
-            start.request.on_disconnect or OnDisconnect.GRACE,
+            start.request.on_disconnect,
             key=start.idempotency_key or None,
         )
         await self._open(start.ref, record, None)
@@ -164,6 +164,10 @@ class Session:
     async def _send(self, message: bytes) -> None:
         self._sent = self._loop.time()
         await self.connection.send(message, text=True)
+
+    async def _beat(self) -> None:
+        with contextlib.suppress(ConnectionClosed):  # the client left meanwhile; `run` learns of it too
+            await self._send(native.heartbeat())
 
     def _refuse_used(self, ref: str) -> None:
         if ref in self._sinks:

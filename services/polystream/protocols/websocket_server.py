@@ -12,6 +12,7 @@ from websockets.typing import Subprotocol
 from polystream.dialects.json import whole
 from polystream.edge import health
 from polystream.edge.readers import Readers
+from polystream.protocols.sockets import BACKLOG, listening
 from polystream.protocols.websocket import Session
 
 SUBPROTOCOL = Subprotocol("polystream.v1")
@@ -38,9 +39,11 @@ class WebSocketListener:
 
     async def start(self) -> str:
         """Listen. No compression: a token's frame is smaller than what deflate adds in CPU and memory."""
+        listener = listening(*self._address)
         self._server: Server = await serve(
             self._run,
-            *self._address,
+            sock=listener,
+            backlog=BACKLOG,
             process_request=self._answer_http,
             select_subprotocol=_select_subprotocol,
             compression=None,
@@ -51,8 +54,7 @@ class WebSocketListener:
             server_header=None,
             logger=_logger,
         )
-        host, port = self._address[0], next(iter(self._server.sockets)).getsockname()[1]
-        return f"ws://{host}:{port}"
+        return f"ws://{self._address[0]}:{listener.getsockname()[1]}"
 
     async def stop_listening(self) -> None:
         """Refuse new sockets; open ones stay."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from polystream.core.errors import NotFound, PositionLost
-from polystream.core.events import ATTEMPT_SPAN, Batch, Event, Failed, Finished, Started, byte_size
+from polystream.core.events import ATTEMPT_SPAN, Batch, Event, Started, byte_size
 from polystream.core.ports import Answer, Unwatch, Verdict
 from polystream.core.record import Record, State
 
@@ -64,17 +64,12 @@ class MemoryStore:
         if entry is None:
             done(Answer(Verdict.GONE))
             return
-        record = entry.record
-        expected = max(entry.tail + 1, attempt * ATTEMPT_SPAN)
-        missing = list(events[max(0, expected - first_seq) :])
-        if record.attempt != attempt or (record.state is not State.RUNNING and missing):
-            done(Answer(Verdict.FENCED, entry.tail, record.cancel))
-        elif first_seq > expected:
-            done(Answer(Verdict.BEHIND, expected - 1, record.cancel))
-        else:
-            if missing:
-                self._add(entry, Batch(expected, missing))
+        record, tail = entry.record, entry.tail
+        if first_seq == tail + 1 and record.attempt == attempt and record.state is State.RUNNING and events:
+            self._add(entry, Batch(first_seq, list(events)))  # nearly every append
             done(Answer(Verdict.OK, entry.tail, record.cancel))
+        else:
+            done(self._append_again(entry, attempt, first_seq, events))
 
     async def watch(self, id: str, owner: str, receive: Receive) -> Unwatch:
         """Call `receive` with what is stored from now on."""
@@ -140,17 +135,30 @@ class MemoryStore:
             raise NotFound
         return entry
 
+    def _append_again(self, entry: _Entry, attempt: int, first_seq: int, events: Sequence[Event]) -> Answer:
+        """An append that is not simply the next: repeated, of another attempt, too early or too late."""
+        record = entry.record
+        expected = max(entry.tail + 1, attempt * ATTEMPT_SPAN)
+        missing = list(events[max(0, expected - first_seq) :])
+        if record.attempt != attempt or (record.state is not State.RUNNING and missing):
+            return Answer(Verdict.FENCED, entry.tail, record.cancel)
+        if first_seq > expected:
+            return Answer(Verdict.BEHIND, expected - 1, record.cancel)
+        if missing:
+            self._add(entry, Batch(expected, missing))
+        return Answer(Verdict.OK, entry.tail, record.cancel)
+
     def _add(self, entry: _Entry, batch: Batch) -> None:
         first, events = entry.segments[-1]
         if batch.first_seq == first + len(events):
             events.extend(batch.events)
         else:
             entry.segments.append((batch.first_seq, list(batch.events)))  # the batch is its readers' own
-        record, last = entry.record, batch.events[-1]
+        record = entry.record
         record.events += len(batch.events)
         record.last_seq = batch.last_seq
-        if isinstance(last, Finished | Failed):
-            record.close(last)
+        if batch.last is not None:
+            record.close(batch.last)
             self._forget_later(record.id)
         for receive in entry.watchers:
             receive(batch)
