@@ -46,7 +46,7 @@ class Received:
 
 
 class Wire:
-    """One connection that was taken in. `over` is set when its script has ended, which the client's leaving does."""
+    """One connection that was taken in. `over` is set when its script has ended, as when the client left."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
         self.reader = reader

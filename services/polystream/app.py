@@ -80,10 +80,21 @@ async def serve(settings: Settings, protocols: tuple[str, ...]) -> None:
     servers = [listener(name, settings, readers) for name in protocols]
     for name, server in zip(protocols, servers, strict=True):
         print(f"{name} listening on {await server.start()}", flush=True)
-    gc.collect()
-    gc.freeze()  # what stands at start is never garbage; fewer objects to look at in each collection
+    _tune_garbage_collection()
     await wait_for_signal()
     await drain(servers, core, settings.drain_s)
+
+
+def _tune_garbage_collection() -> None:
+    """What stands at start is never garbage, and logs are not cyclic: look rarely, and at less.
+
+    A tenth of a token's cost.
+
+    Reference counts free nearly everything at once; what waits for a collection is bounded by the threshold.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
 
 
 def run(settings: Settings, protocols: tuple[str, ...]) -> None:

@@ -204,7 +204,10 @@ async def tunnelling(
         if b" 200 " not in words:
             return
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        await asyncio.gather(pump(wire.reader, writer), pump(reader, wire.writer))
+        try:
+            await asyncio.gather(pump(wire.reader, writer), pump(reader, wire.writer))
+        finally:
+            writer.transport.abort()
 
     async with engine_server(script) as proxy:
         yield proxy

@@ -1,4 +1,4 @@
-"""The real openai SDK against a running server: failures are raised as the exceptions that its users expect."""
+"""The real openai SDK against a running server: failures are raised as the exceptions its users expect."""
 
 import asyncio
 import signal

@@ -1,5 +1,7 @@
 """What our own doors may cost, and what makes a run fail."""
 
+from statistics import median
+
 from .figures import Row
 
 #: Our doors: CPU by token, as a multiple of nginx in the same round.
@@ -27,8 +29,9 @@ def faults(rows: list[Row]) -> list[str]:
 
 
 def busy(rows: list[Row]) -> float | None:
-    """The longest that a gateway was kept off its core, as a share of the time, where that is too long."""
-    waited = max((each.waited or 0 for each in rows), default=0)
+    """The share of the time that gateways were kept off their core (median), where that is too much. Not the
+    greatest: threads of one gateway also wait for each other, as gRPC's do."""
+    waited = median([each.waited or 0 for each in rows])
     return waited if waited > MAX_WAITED else None
 
 

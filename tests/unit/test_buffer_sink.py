@@ -127,6 +127,7 @@ async def test_a_sink_is_full_only_above_its_high_water_mark():
     sink.write(batch("z", 3))
     assert sink.full
     sink.take()
+    sink.write(batch("x" * HIGH_WATER, 4))
     assert not sink.full
 
 
@@ -216,6 +217,14 @@ async def test_a_reader_that_wants_no_more_forgets_what_has_gathered():
     sink.abandon()
     sink.write(batch("b", 2))
     assert (sink.ended, sink.broken, sink.take()) == (True, False, [])
+
+
+@jumping
+async def test_a_reader_that_waits_learns_that_it_is_no_longer_wanted():
+    sink = BufferSink(Words())
+    woken = sink.wake()
+    sink.abandon()
+    assert woken.done()
 
 
 @pytest.mark.parametrize("name", FORMS)

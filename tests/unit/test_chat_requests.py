@@ -152,7 +152,18 @@ def test_an_unknown_field_is_refused_by_its_name(name: str):
     assert refused(**{name: "a"}) == name
 
 
-@pytest.mark.parametrize("name", chat.PASSED_ON)
+def test_the_name_that_was_used_for_max_tokens_is_kept_for_the_engine():
+    assert asked(max_tokens=9, max_completion_tokens=5).extra == {"max_completion_tokens": 5}
+    assert asked(max_tokens=9).extra == {}
+
+
+def test_metadata_is_handed_on_with_a_completion_that_the_engine_shall_store():
+    assert asked(store=True, metadata={"k": "v"}).extra == {"store": True, "metadata": {"k": "v"}}
+    assert asked(store=True).extra == {"store": True, "metadata": {}}
+    assert asked(store=False, metadata={"k": "v"}).extra == {"store": False}
+
+
+@pytest.mark.parametrize("name", [name for name in chat.PASSED_ON if name != "store"])
 def test_a_field_for_the_engine_is_handed_on_as_it_is(name: str):
     values: list[Any] = [0, False, "", [], {"a": [None, 1.5]}]
     for value in values:

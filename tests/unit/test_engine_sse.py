@@ -82,6 +82,10 @@ def test_an_event_ended_by_a_lone_cr_waits_for_no_more_bytes() -> None:
     assert parsed(b"data: a\r\n\r") == [b"a"]
 
 
+def test_an_empty_read_between_cr_and_lf_changes_nothing() -> None:
+    assert parsed(b"data: a\r", b"", b"\ndata: b\r\n\r\n") == [b"a\nb"]
+
+
 def test_a_byte_order_mark_is_dropped_once_even_in_pieces() -> None:
     assert parsed(b"\xef", b"\xbb", b"\xbfdata: a\n\n") == [b"a"]
     assert parsed(b"data: a\n\n", b"\xef\xbb\xbfdata: b\n\n") == [b"a"]

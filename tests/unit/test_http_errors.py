@@ -42,6 +42,7 @@ def test_a_native_error_has_the_status_of_its_row_and_says_its_code(code: str):
         "retryable": TABLE[code].retryable,
     }
     assert "x-should-retry" not in response.headers
+    assert response.headers["cache-control"] == "no-store"
 
 
 @pytest.mark.parametrize("path", [CHAT, "/v1/models", "/v1/models/a/b"])

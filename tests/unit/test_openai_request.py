@@ -45,7 +45,10 @@ def test_every_field_has_its_openai_name() -> None:
 
 
 def test_content_in_parts_is_sent_as_it_is() -> None:
-    parts: list[dict[str, Any]] = [{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": "data:x"}}]
+    parts: list[dict[str, Any]] = [
+        {"type": "text", "text": "a"},
+        {"type": "image_url", "image_url": {"url": "data:x"}},
+    ]
     assert body(Request((Message("user", parts),)), "m")["messages"] == [{"role": "user", "content": parts}]
     assert body(Request((Message("user", "a"),)), "m")["model"] == "m"
 

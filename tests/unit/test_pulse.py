@@ -192,6 +192,16 @@ async def test_a_reader_that_takes_nothing_for_too_long_is_stalled():
 
 
 @jumping
+async def test_a_reader_that_does_not_even_take_a_heartbeat_is_stalled_after_it():
+    sink, stalls = BufferSink(Ndjson()), []
+    sink.stalled = lambda: stalls.append(1)
+    sink.wake()
+    for now, count in ((10, 0), (39.9, 0), (40, 1)):
+        sink.tick(now, 10, 30)
+        assert len(stalls) == count
+
+
+@jumping
 async def test_a_take_is_a_move():
     sink, stalls = BufferSink(Ndjson()), []
     sink.stalled = lambda: stalls.append(1)

@@ -45,8 +45,8 @@ class Log:
     """The producing side of one attempt: numbers, counts, digests and appends, and keeps a copy until the
     end.
 
-    `on_cancel` is called when the record carries the cancel flag, `on_lost` when this attempt may write no
-    more.
+    `on_cancel` is called when the record carries the cancel
+    flag, `on_lost` when this attempt may write no more.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Log:
         self._store = store
         self._record = record
         self._before = record.events
-        self._limits = limits
+        self._max_events, self._max_bytes = limits.max_events, limits.max_bytes
         self._on_cancel = on_cancel
         self._on_lost = on_lost
         self._first = first
@@ -76,7 +76,10 @@ class Log:
         self.ended = False
 
     def append(self, events: list[Event]) -> bool:
-        """Append events; False when they do not fit the limits, after which only `end` may follow."""
+        """Append events; False when they do not fit the limits, after which only `end` may follow.
+
+        The hot path: once for each network read of the engine.
+        """
         if self.ended:
             return True
         size, tokens = self._bytes, self.tokens
@@ -91,10 +94,14 @@ class Log:
                 size += byte_size(event)
                 if isinstance(event, Notice) and event.kind == "restart":
                     said.append(None)
-        if size > self._limits.max_bytes or len(self._copy) + len(events) >= self._limits.max_events:
+        if size > self._max_bytes or len(self._copy) + len(events) >= self._max_events:
             return False
         self._bytes, self.tokens = size, tokens
-        self._digest_said(said)
+        for void_or_text in said:
+            if void_or_text is None:
+                self._digest = hashlib.sha256()
+            else:
+                self._digest.update(void_or_text)
         self._write(events)
         return True
 
@@ -110,13 +117,6 @@ class Log:
     def estimated_usage(self, request_bytes: int) -> Usage:
         """What was delivered, when no engine said: pieces as tokens, and four bytes of prompt to a token."""
         return Usage(-(-request_bytes // 4), self.tokens, estimated=True)
-
-    def _digest_said(self, said: list[bytes | None]) -> None:
-        for text in said:
-            if text is None:
-                self._digest = hashlib.sha256()
-            else:
-                self._digest.update(text)
 
     def _write(self, events: list[Event]) -> None:
         first_seq = self._first_seq + len(self._copy)
@@ -233,7 +233,10 @@ class Follower:
 
     def _receive(self, batch: Batch) -> None:
         if self._live and not self.sink.full:
-            self._deliver(batch)
+            if batch.first_seq == self._position + 1:
+                self._hand_over(batch)
+            else:
+                self._align(batch)
             return
         self._live = False
         self._tail = batch.last_seq
@@ -241,21 +244,24 @@ class Follower:
         if self._lag > self._max_lag:
             self.come_back("slow")
 
-    def _deliver(self, batch: Batch) -> None:
-        if batch.first_seq != self._position + 1:
-            if batch.last_seq <= self._position:
-                return
-            if batch.first_seq <= self._position:
-                batch = batch.after(self._position)
-            elif not batch.continues(self._position):
-                self._live = False
-                self._tail = batch.last_seq
-                self.drained()
-                return
+    def _hand_over(self, batch: Batch) -> None:
         self._position = batch.last_seq
         self.sink.write(batch)
         if batch.last is not None:
             self.close()
+
+    def _align(self, batch: Batch) -> None:
+        """Drop what the reader has; a hole that no takeover explains is looked for in the log."""
+        if batch.last_seq <= self._position:
+            return
+        if batch.first_seq <= self._position:
+            batch = batch.after(self._position)
+        if batch.continues(self._position):
+            self._hand_over(batch)
+        else:
+            self._live = False
+            self._tail = batch.last_seq
+            self.drained()
 
     async def _read(self) -> None:
         """Deliver from the log until nothing is left (then go live, in the same turn) or the sink is full."""
@@ -282,7 +288,7 @@ class Follower:
                     raise PositionLost
                 if self._lag:
                     self._lag = max(0, self._lag - batch.size)
-                self._deliver(batch)
+                self._hand_over(batch)
 
     async def _catch_up(self) -> None:
         try:

@@ -30,8 +30,7 @@ _BY_STATUS: dict[int, type[StreamError]] = {
     504: errors.UpstreamTimeout,
 }
 
-#: Names seen in `code` and `type`, letters only, in lower case. Ours stand here too: a Polystream may be the
-#: engine.
+#: Names seen in `code` and `type`, letters only. Ours stand here too: a Polystream may be the engine.
 _BY_NAME: dict[str, type[StreamError]] = {
     "contextlengthexceeded": errors.ContextLengthExceeded,
     "exceedcontextsizeerror": errors.ContextLengthExceeded,
@@ -83,9 +82,7 @@ class Refusal:
 
 
 def from_response(status: int, headers: Mapping[str, str], body: bytes) -> StreamError:
-    """The failure an HTTP answer other than 200 stands for. `headers` by lower-case name; `body` may be cut
-    off.
-    """
+    """The failure behind an HTTP status other than 200. `headers` by lower-case name; `body` may be cut."""
     refusal = _read(body)
     cls = _by_status(status, refusal)
     wait = _retry_after(headers)
@@ -125,9 +122,7 @@ def error_in(said: Any) -> Any:
 
 
 def scrub(text: str) -> str:
-    """An engine's words for a client's eyes: one line, of sensible length, no traceback with paths, no page
-    of HTML.
-    """
+    """An engine's words for a client's eyes: one short line, without tracebacks and pages of HTML."""
     if re.match(r"\s*<(!doctype|html)", text, re.IGNORECASE):
         return "an HTML page, which some proxy in between may have written"
     text = text.split("Traceback (most recent call last)")[0]
@@ -179,21 +174,18 @@ def _refusal(said: Any) -> Refusal:
         if inner is not said and not isinstance(inner, dict):
             return _refusal(inner)
         message = inner.get("message") or inner.get("msg") or ""
+        message = message if isinstance(message, str) else ""
         if isinstance(where := inner.get("loc"), list):  # one of FastAPI's validation errors
-            message = f"{'.'.join(map(str, where))}: {message}"
+            message = ".".join(str(part) for part in where if isinstance(part, str | int)) + f": {message}"
         param = inner.get("param")
         deeper = inner.get("innererror")
         code = inner.get("code") or (deeper.get("code") if isinstance(deeper, dict) else None)
-        return Refusal(
-            scrub(str(message)), code, inner.get("type"), param if isinstance(param, str) else None
-        )
+        return Refusal(scrub(message), code, inner.get("type"), param if isinstance(param, str) else None)
     return Refusal(scrub(said) if isinstance(said, str) else "")
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds from `retry-after-ms` or `retry-after` (seconds or a date, RFC 9110, 10.2.3), as the SDKs read
-    them.
-    """
+    """Seconds by `retry-after-ms`, else `retry-after` (seconds or a date, RFC 9110, 10.2.3), as the SDKs."""
     for name, scale in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
             seconds = float(headers[name]) / scale

@@ -15,8 +15,7 @@ import httptools
 
 from polystream.core.errors import UpstreamBadChunk
 
-#: Bounds of a head, and of what stands between two pieces of body (1xx answers, chunk sizes, trailers), in
-#: bytes.
+#: Bounds of a head, and of what comes between two pieces of body (chunk sizes, trailers), in bytes.
 HEAD_MAX_BYTES = 64 * 1024
 HEADERS_MAX = 256
 #: How long an answer that has said all may take to end its body, seconds: many servers send the last chunk in
@@ -118,8 +117,7 @@ class Connection(asyncio.Protocol):
     def stop(self, linger: bool) -> None:
         """End the exchange as STOPPED; the receiver hears no more.
 
-        With `linger` the body has a second to end, after which the connection can be used again; else it is
-        closed.
+        With `linger` the body has a second to end, and the connection can be used again; else it is closed.
         """
         self._receiver = None
         self._linger = linger

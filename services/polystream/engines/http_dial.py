@@ -43,9 +43,7 @@ class Route(NamedTuple):
 
 
 def route_to(origin: Origin) -> Route:
-    """The way to an origin by the environment of this moment. Raises `UpstreamUnavailable` for a proxy of
-    other kinds.
-    """
+    """The way to an origin by the present environment. Raises `UpstreamUnavailable` for other proxies."""
     proxies = getproxies()
     url = proxies.get("https" if origin.tls else "http") or proxies.get("all")
     if not url or _is_local(origin.host) or proxy_bypass(origin.authority):
@@ -59,10 +57,10 @@ def route_to(origin: Origin) -> Route:
 
 
 async def dial(origin: Origin, route: Route, context: ssl.SSLContext | None, timeout_s: float) -> Connection:
-    """A connection to the origin, handshakes included, within `timeout_s` seconds. Raises
-    `UpstreamUnavailable`.
+    """A connection to the origin, handshakes included, within `timeout_s` seconds.
 
-    `context` is needed for TLS origins. Addresses of a name are tried one after the other.
+    `context` is needed for TLS origins. Addresses of a name are tried one after the other. Raises
+    `UpstreamUnavailable`.
     """
     cause: Exception
     try:

@@ -1,5 +1,4 @@
-"""The engine for OpenAI, Azure OpenAI and every server that speaks their chat completions (vLLM, llama.cpp,
-TGI …).
+"""The engine for OpenAI, Azure OpenAI and every server that speaks their chat completions.
 
 The rule to know: a token passes from the socket to the log in one turn of the event loop, by direct calls;
 the coroutine only waits for the end. Who serves what: `openai_target` (URL, credentials), `openai_request`
@@ -81,7 +80,7 @@ class OpenAIEngine:
         """Nothing: what the engine cannot do, it says itself."""
 
     async def generate(self, request: Request, emit: Emit) -> Ending:
-        """Stream one chat completion. Raises the `StreamError` that `failures` makes of the engine's words."""
+        """Stream one chat completion. Raises the `StreamError` that `failures` makes of a refusal."""
         try:
             url, headers = await self._target.chat(request.model or self._default_model)
         except ValueError as error:

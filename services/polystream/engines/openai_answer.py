@@ -1,5 +1,4 @@
-"""Receives one chat answer over HTTP: body bytes become events in the same turn, and the end gets its
-meaning.
+"""Receives one chat answer over HTTP: bytes become events in the same turn, and the end gets its meaning.
 
 The rule to know: a finish reason or `[DONE]` makes an answer whole, and nothing else does. What comes after
 (usage, `[DONE]`, the body's end) is waited for, but its absence takes nothing away.
@@ -118,9 +117,7 @@ class ChatAnswer:
             )
 
     def _read_rest(self) -> None:
-        """The last event may lack its blank line. If it cannot be read it was cut, which the end says
-        already.
-        """
+        """The last event may lack its blank line. One that cannot be read was cut; the end says so too."""
         rest = self._parser.close()
         if rest is not None and self._decoder.error is None:
             if events := self._decoder.feed([rest]):

@@ -14,7 +14,17 @@ from polystream.core.events import Event, Notice, Reasoning, Refusal, Text, Usag
 from polystream.core.ports import Ending
 from polystream.engines import failures
 from polystream.engines.openai_tools import ToolCalls
-from polystream.engines.openai_wire import Call, Choice, Chunk, Delta, Function, decode, decode_odd, usage_of
+from polystream.engines.openai_wire import (
+    Call,
+    Choice,
+    Chunk,
+    Delta,
+    Function,
+    decode,
+    decode_odd,
+    decode_plain,
+    usage_of,
+)
 from polystream.engines.reasoning import ReasoningSplitter
 from polystream.engines.surrogates import SurrogateJoiner, whole
 
@@ -42,6 +52,7 @@ class ChatDecoder:
         self.done = False
         self.error: StreamError | None = None
         self._splitter = ReasoningSplitter() if split_reasoning else None
+        self._plain = not split_reasoning
         self._halves = SurrogateJoiner()
         self._odd = False  # the present chunk may hold half a character, or wait for one
         self._tools = ToolCalls()
@@ -52,23 +63,21 @@ class ChatDecoder:
     def feed(self, chunks: list[bytes]) -> list[Event]:
         """What the chunks say, up to `[DONE]` or the first one that is an error or cannot be read."""
         events: list[Event] = []
-        for data in chunks:
-            if self.done or self.error is not None:
-                break
-            try:
-                chunk: Chunk | None = decode(data)
-                self._odd = self._halves.waiting
-            except (msgspec.MsgspecError, RecursionError):
-                chunk = self._decode_odd(data)
-            if chunk is None:
-                continue
-            for choice in chunk.choices or ():
-                if not choice.index:
-                    self._take(choice, events)
-            if chunk.model:
-                self._model = chunk.model
-            if not chunk.choices or chunk.usage or chunk.error or chunk.prompt_filter_results:
-                self._remark(chunk, data, events)
+        try:
+            for data in chunks:
+                if self.done or self.error is not None:
+                    break
+                if self._plain and not self._halves.waiting:
+                    try:
+                        plain = decode_plain(data)
+                        events.append(Text(plain.choices[0].delta.content))
+                        self._model = plain.model or self._model
+                        continue
+                    except msgspec.MsgspecError:
+                        pass  # it says more, or other things
+                self._read(data, events)
+        except RecursionError:
+            self.error = UpstreamBadChunk("The engine sent JSON that is nested too deeply.")
         return events
 
     def close(self) -> list[Event]:
@@ -85,6 +94,22 @@ class ChatDecoder:
     def ending(self) -> Ending:
         """How the answer ended, in the log's words. Without a finish reason it is a plain `stop`."""
         return Ending(_REASONS.get(self.finish or "", "stop"), self._usage, whole(self._model) or None)
+
+    def _read(self, data: bytes, events: list[Event]) -> None:
+        try:
+            chunk: Chunk | None = decode(data)
+            self._odd = self._halves.waiting
+        except msgspec.MsgspecError:
+            chunk = self._decode_odd(data)
+        if chunk is None:
+            return
+        for choice in chunk.choices or ():
+            if not choice.index:
+                self._take(choice, events)
+        if chunk.model:
+            self._model = chunk.model
+        if not chunk.choices or chunk.usage or chunk.error or chunk.prompt_filter_results:
+            self._remark(chunk, data, events)
 
     def _decode_odd(self, data: bytes) -> Chunk | None:
         data = data.strip()
@@ -138,7 +163,7 @@ class ChatDecoder:
             events.append(Reasoning(text) if channel == "reasoning" else Refusal(text))
 
     def _say_parts(self, parts: list[dict[str, Any]], events: list[Event]) -> None:
-        """Mistral's content: `{"type": "text", "text"}` and `{"type": "thinking", "thinking": [text parts]}`."""
+        """Mistral's content: `{"type": "text", "text"}` and `{"type": "thinking", "thinking": [texts]}`."""
         for part in parts:
             if isinstance(text := part.get("text"), str) and text:
                 self._say("content", text, None, events)
@@ -166,9 +191,7 @@ class ChatDecoder:
             self._tools.feed(call.index, whole(call.id or ""), whole(function.name or ""), arguments, events)
 
     def _remark(self, chunk: Chunk, data: bytes, events: list[Event]) -> None:
-        """What chunks say besides pieces: usage (the last counts), verdicts on the prompt, errors in any
-        shape.
-        """
+        """What is no piece: usage (the last counts), verdicts on the prompt, errors in any shape."""
         self._usage = usage_of(chunk.usage) or self._usage
         for results in (chunk.prompt_filter_results, chunk.prompt_annotations):
             if isinstance(results, list) and results:

@@ -59,7 +59,7 @@ class OpenAITarget:
         )
 
     async def chat(self, model: str) -> tuple[str, dict[str, str]]:
-        """URL and headers of a chat completion with `model`. Raises ValueError for a name no URL can carry."""
+        """URL and headers of a chat completion with `model`. Raises ValueError for a name no URL can hold."""
         kind = f"chat {model}" if self._per_model else "chat"
         if kind not in self._cache:
             name = model if self._per_model and model else "any"
@@ -115,9 +115,7 @@ def _openai_client(
 def _azure_client(
     base_url: str, key: str, api_version: str, deployment: str, transport: httpx2.MockTransport
 ) -> openai.AsyncOpenAI:
-    """As `_openai_client`, for the URLs with deployments. The base URL may already name `/openai` or a
-    deployment.
-    """
+    """As `_openai_client`, for URLs with deployments; the base URL may already name `/openai` or one."""
     found = _AZURE.fullmatch(base_url)
     endpoint, named = found.groups() if found else (base_url, None)
     return openai.AsyncAzureOpenAI(

@@ -5,7 +5,7 @@ Fields that only the rare chunk carries are left untyped, so that an odd shape t
 """
 
 import json
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -60,6 +60,41 @@ class Chunk(msgspec.Struct, gc=False):
     prompt_annotations: Any = None
 
 
+class _PlainDelta(msgspec.Struct, gc=False):
+    content: Annotated[str, msgspec.Meta(min_length=1)]
+    reasoning_content: None = None
+    reasoning: None = None
+    refusal: None = None
+    tool_calls: None = None
+    function_call: None = None
+
+
+class _PlainChoice(msgspec.Struct, gc=False):
+    delta: _PlainDelta
+    index: Literal[0] = 0
+    finish_reason: None = None
+    logprobs: None = None
+    content_filter_results: None = None
+
+
+class PlainChunk(msgspec.Struct, gc=False):
+    """A chunk that says nothing but a piece of text, as nearly all do: what else it might say must be absent
+    or null.
+
+    So one decoding finds out, in C, what a dozen questions in Python would.
+    """
+
+    choices: tuple[_PlainChoice]
+    model: str | None = None
+    usage: None = None
+    error: None = None
+    prompt_filter_results: None = None
+    prompt_annotations: None = None
+
+
+#: Raises `msgspec.MsgspecError` for any other chunk.
+decode_plain = msgspec.json.Decoder(PlainChunk).decode
+
 #: 0.5 µs a chunk; the SDK's objects cost 67. Raises `msgspec.MsgspecError` also for what `decode_odd` can
 #: read.
 decode = msgspec.json.Decoder(Chunk).decode
@@ -71,10 +106,7 @@ def decode_odd(data: bytes) -> Chunk:
 
     Strings may hold single surrogates. Raises ValueError for anything that is no chunk.
     """
-    try:
-        return msgspec.convert(json.loads(data.decode("utf-8", "replace"), strict=False), Chunk)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
+    return msgspec.convert(json.loads(data.decode("utf-8", "replace"), strict=False), Chunk)
 
 
 def usage_of(said: Any) -> Usage | None:

@@ -22,9 +22,7 @@ class ReasoningSplitter:
         self._held = ""
 
     def feed(self, text: str) -> list[Event]:
-        """The text as `Text` and `Reasoning`, without markers and without empty pieces; bytes and blanks as
-        they are.
-        """
+        """The text as `Text` and `Reasoning`, without markers and empty pieces; blanks stay."""
         held = self._held + text
         events: list[Event] = []
         while True:

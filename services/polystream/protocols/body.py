@@ -3,6 +3,7 @@ whole.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -14,6 +15,9 @@ from polystream.edge.sink import BufferSink
 
 #: Sent with every stream: nothing on the way may keep, change or hold it back.
 STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
+
+
+logger = logging.getLogger(__name__)
 
 
 class BrokenOff(Exception):
@@ -47,13 +51,20 @@ class ReaderResponse(Response):
     readers: Readers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Stream to the end of the log or of the connection."""
+        """Stream to the end of the log or of the connection.
+
+        By the server's own `send`: the framework's wraps it in three coroutines more, which here have nothing
+        to do.
+        """
         transport: asyncio.Transport = scope["state"]["transport"]
         self.sink.progress = transport.get_write_buffer_size
         self.sink.stalled = transport.abort
         try:
-            await super().__call__(scope, receive, send)
+            await super().__call__(scope, receive, scope["state"]["send"])
         except BrokenOff:
+            await _break_off(transport, receive)
+        except Exception:
+            logger.exception("a body broke")
             await _break_off(transport, receive)
         finally:
             self.readers.close(self.sink)

@@ -55,6 +55,11 @@ class _Protocol(HttpToolsProtocol):
         super().on_message_begin()
         self.scope["state"]["transport"] = self.transport
 
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        if self.cycle is not None:
+            self.scope["state"]["send"] = self.cycle.send
+
 
 class HttpServer(uvicorn.Server):
     """A uvicorn on a bound socket that leaves signals to us and can close its ears before its answers."""

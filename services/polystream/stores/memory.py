@@ -64,10 +64,15 @@ class MemoryStore:
         if entry is None:
             done(Answer(Verdict.GONE))
             return
-        record, tail = entry.record, entry.tail
-        if first_seq == tail + 1 and record.attempt == attempt and record.state is State.RUNNING and events:
-            self._add(entry, Batch(first_seq, list(events)))  # nearly every append
-            done(Answer(Verdict.OK, entry.tail, record.cancel))
+        record, (first, stored) = entry.record, entry.segments[-1]
+        if (
+            first_seq == first + len(stored)
+            and record.attempt == attempt
+            and record.state is State.RUNNING
+            and events
+        ):  # nearly every append
+            self._add(entry, Batch(first_seq, list(events)))
+            done(Answer(Verdict.OK, first_seq + len(events) - 1, record.cancel))
         else:
             done(self._append_again(entry, attempt, first_seq, events))
 
