@@ -200,6 +200,27 @@ def test_pieces_before_a_faulty_chunk_are_delivered_first() -> None:
     assert asyncio.run(exchange()).pieces == [b"ab"]
 
 
+def test_bytes_before_any_request_close_the_connection() -> None:
+    async def early() -> Pipe:
+        connection = Connection()
+        connection.connection_made(pipe := Pipe())
+        connection.data_received(b"HTTP/1.1 408 Timeout\r\n\r\n")
+        return pipe
+
+    assert asyncio.run(early()).aborted
+
+
+def test_a_connection_that_is_lost_when_it_is_wanted_has_no_answer() -> None:
+    async def late() -> tuple[End, Kept]:
+        connection, kept = Connection(), Kept()
+        connection.connection_made(Pipe())
+        connection.abort()
+        return await connection.exchange(b"GET / HTTP/1.1\r\n\r\n", kept), kept
+
+    end, kept = asyncio.run(late())
+    assert (end, kept.begun) == (End.UNANSWERED, 0)
+
+
 # Against servers.
 
 
@@ -333,6 +354,27 @@ async def test_idle_connections_are_few_and_do_not_live_long(monkeypatch: pytest
         await asyncio.gather(*(fetched(client, server.url) for _ in range(2)))
         assert len(client._known) == 1
         await until(lambda: not client._known)
+
+
+@on_every_loop
+async def test_a_connection_in_use_does_not_count_as_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "IDLE_S", 0.1)
+
+    async def script(wire: Wire) -> None:
+        await wire.request()
+        await wire.send(counted(b"{}"))
+        await wire.request()
+        await asyncio.sleep(0.3)  # above the limit
+        await wire.send(counted(b"late"))
+        await wire.gone()
+
+    async with engine_server(script) as server:
+        client = HttpClient(5)
+        await fetched(client, server.url)
+        end, kept = await fetched(client, server.url)
+        assert (end, kept.body) == (End.COMPLETE, b"late")
+        assert len(server.wires) == 1
+        await client.close()
 
 
 # The one repetition.

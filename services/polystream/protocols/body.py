@@ -4,8 +4,8 @@ whole.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Protocol
 
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -40,11 +40,23 @@ async def pieces(sink: BufferSink) -> AsyncIterator[bytes]:
         raise BrokenOff
 
 
-class ReaderResponse(Response):
-    """Mixed into a streaming response: closes the reader whatever happens, and breaks the body off where it
-    must.
+class Connection(Protocol):
+    """The server's side of a connection, which `http_server` puts into the scope's state."""
 
-    Starlette may drop a body iterator without closing it, so the closing is here.
+    transport: asyncio.Transport
+    lost: bool  #: whether the client is gone
+    on_lost: Callable[[], None] | None  #: called when it goes
+
+    @property
+    def send(self) -> Send:
+        """The server's own `send` for the present response."""
+        ...
+
+
+class ReaderResponse(Response):
+    """Mixed into a streaming response: ends with its client, and breaks the body off where it must.
+
+    Starlette may drop a body iterator without closing it, so the reader is closed here.
     """
 
     sink: BufferSink
@@ -53,20 +65,23 @@ class ReaderResponse(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Stream to the end of the log or of the connection.
 
-        By the server's own `send`: the framework's wraps it in three coroutines more, which here have nothing
-        to do.
+        By the server's own `send`: the framework's wraps it in coroutines that have nothing to do here.
         """
-        transport: asyncio.Transport = scope["state"]["transport"]
-        self.sink.progress = transport.get_write_buffer_size
-        self.sink.stalled = transport.abort
+        connection: Connection = scope["state"]["connection"]
+        self.sink.progress = connection.transport.get_write_buffer_size
+        self.sink.stalled = connection.transport.abort
+        connection.on_lost = self.sink.abandon
+        if connection.lost:
+            self.sink.abandon()
         try:
-            await super().__call__(scope, receive, scope["state"]["send"])
+            await super().__call__(scope, receive, connection.send)
         except BrokenOff:
-            await _break_off(transport, receive)
+            await _break_off(connection.transport, receive)
         except Exception:
             logger.exception("a body broke")
-            await _break_off(transport, receive)
+            await _break_off(connection.transport, receive)
         finally:
+            connection.on_lost = None
             self.readers.close(self.sink)
 
 

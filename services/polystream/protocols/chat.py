@@ -6,7 +6,7 @@ The status waits for the engine's first word, so that a refusal reaches SDKs as 
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncGenerator
 from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request
@@ -22,7 +22,7 @@ from polystream.dialects import chat
 from polystream.dialects.json import decode
 from polystream.edge.readers import Readers
 from polystream.edge.sink import BufferSink
-from polystream.protocols.body import LogResponse
+from polystream.protocols.body import Connection, LogResponse
 from polystream.protocols.http import idempotency_key, json_response, read_body
 
 T = TypeVar("T")
@@ -102,11 +102,8 @@ class Chat:
     async def _stream(self, request: Request, record: Record, options: chat.Options) -> Response:
         sink = _HeldSink(chat.Chunks(record, options.include_usage))
         await self._readers.open(record.id, None, ANONYMOUS, sink)
-        first: Event | None = None
         try:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._status_hold_s):
-                    first = await _while_connected(request, _wait_for(sink.first))
+            first = await _while_connected(request, sink.first, self._status_hold_s)
             if isinstance(first, Failed):
                 raise from_event(first.error)
         except BaseException:
@@ -118,8 +115,11 @@ class Chat:
     async def _whole(self, request: Request, record: Record) -> Response:
         completion = chat.Completion(record)
         batches = await self._generations.follow(record.id, None, ANONYMOUS)
-        async with contextlib.aclosing(batches) as events:
-            await _while_connected(request, _fold(events, completion))
+        folding = asyncio.get_running_loop().create_task(_fold(batches, completion))
+        try:
+            await _while_connected(request, folding)
+        finally:
+            folding.cancel()
         match completion.last:
             case Failed(error=error):
                 raise from_event(error)
@@ -128,33 +128,29 @@ class Chat:
         return json_response(completion.fields(), headers={"x-request-id": record.id})
 
 
-async def _wait_for(future: "asyncio.Future[T]") -> T:
-    return await asyncio.shield(future)
+async def _fold(batches: AsyncGenerator[Batch, None], completion: chat.Completion) -> None:
+    async with contextlib.aclosing(batches):
+        async for batch in batches:
+            completion.add(batch.events)
 
 
-async def _fold(batches: AsyncIterator[Batch], completion: chat.Completion) -> None:
-    async for batch in batches:
-        completion.add(batch.events)
+async def _while_connected(
+    request: Request, work: "asyncio.Future[T]", seconds: float | None = None
+) -> T | None:
+    """What the work gives, None after `seconds`.
 
-
-async def _while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Do the work, but stop it when the client leaves, which nobody else watches before a response begins.
-
-    Raises `ClientDisconnect` then, else what the work raises: a task group would wrap it.
+    Raises what it raises, and `ClientDisconnect` if the client leaves.
     """
-    loop = asyncio.get_running_loop()
-    working, watching = loop.create_task(work), loop.create_task(_left(request))
+    connection: Connection = request.scope["state"]["connection"]
+    gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    connection.on_lost = lambda: gone.set_result(None)
+    if connection.lost:
+        gone.set_result(None)
     try:
-        await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
+        either: set[asyncio.Future[Any]] = {work, gone}
+        await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        working.cancel()
-        watching.cancel()
-        await asyncio.gather(working, watching, return_exceptions=True)
-    if working.cancelled():
+        connection.on_lost = None
+    if gone.done():
         raise ClientDisconnect
-    return working.result()
-
-
-async def _left(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
+    return work.result() if work.done() else None

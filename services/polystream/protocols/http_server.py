@@ -3,10 +3,12 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import cast
 
 import uvicorn
 from fastapi import FastAPI, Response
+from starlette.types import Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from polystream import __version__
@@ -47,18 +49,30 @@ def app(readers: Readers, request_max_bytes: int, status_hold_s: float) -> FastA
 
 
 class _Protocol(HttpToolsProtocol):
-    """uvicorn's, which also hands the connection to the application: ASGI cannot break a body off or see it
-    stall.
+    """uvicorn's, which also hands the connection to the application (see `body.Connection`).
+
+    ASGI cannot break a body off, see it stall, or tell that a client left without a task that waits for it.
     """
+
+    lost = False
+    on_lost: Callable[[], None] | None = None
+
+    @property
+    def send(self) -> Send:
+        """Of the response under way."""
+        return cast(Send, self.cycle.send)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self.scope["state"]["transport"] = self.transport
+        self.scope["state"]["connection"] = self
+        # 2.4: a response need not watch for the client's leaving. `on_lost` tells it.
+        self.scope["asgi"]["spec_version"] = "2.4"
 
-    def on_headers_complete(self) -> None:
-        super().on_headers_complete()
-        if self.cycle is not None:
-            self.scope["state"]["send"] = self.cycle.send
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self.lost = True
+        if self.on_lost is not None:
+            self.on_lost()
 
 
 class HttpServer(uvicorn.Server):
