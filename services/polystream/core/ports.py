@@ -1,6 +1,6 @@
 """What the core asks of engines, stores and sinks, and the guarantees it relies on."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -105,9 +105,11 @@ class Store(Protocol):
         ...
 
     def append(
-        self, id: str, attempt: int, first_seq: int, events: Sequence[Event], done: Callable[[Answer], None]
+        self, id: str, attempt: int, first_seq: int, events: list[Event], done: Callable[[Answer], None]
     ) -> None:
         """Append events numbered from `first_seq`; idempotent. Never blocks; calls `done` once, now or later.
+
+        The caller leaves the list alone from then on.
 
         Watchers receive what was added after it is stored and before `done` is called. A last event closes
         the log, and its life ends RETENTION_S later.

@@ -64,9 +64,12 @@ class BufferSink:
     """A reader's buffer; see `core.ports.Sink` for the writing side.
 
     The taking side: `await wake()` while there is nothing, then `take()`; `ended` with nothing left is the
-    end, and
-    `broken` says that the body must break off there. `last`: the batch that ended the log, when that was the
-    end.
+    end, and `broken` says that the body must break off there. `last`: the batch that ended the log, when that
+    was the end.
+
+    `output`, where a connection has one, takes pieces at once while nobody is in the way: it gives the bytes
+    it took, or 0 when they must wait for their turn. `unsent`: bytes that were given away and that the reader
+    has not taken. `stalled` is called when it takes nothing for too long.
     """
 
     def __init__(self, form: Form):
@@ -78,13 +81,14 @@ class BufferSink:
         self.broken = False
         self.last: Batch | None = None
         self.follower: Follower | None = None
+        self.output: Callable[[list[bytes]], int] | None = None
+        self.unsent: Callable[[], int] = lambda: 0
         self.stalled: Callable[[], object] = lambda: None
-        self.progress: Callable[[], int] = lambda: 0
         self._size = 0
         self._waiter: asyncio.Future[None] | None = None
         self._loop = asyncio.get_running_loop()
         self._moved = self._loop.time()
-        self._unsent = 0
+        self._given = self._taken = 0
 
     @property
     def full(self) -> bool:
@@ -135,26 +139,32 @@ class BufferSink:
     def take(self) -> list[bytes]:
         """All that has gathered, oldest first; the log goes on if it was too much."""
         pieces, self.pieces = self.pieces, []
-        was_full, self._size = self._size > HIGH_WATER, 0
+        size, self._size = self._size, 0
+        self._given += size
         self._moved = self._loop.time()
-        if was_full and self.follower is not None:
+        if size > HIGH_WATER and self.follower is not None:
             self.follower.drained()
         return pieces
 
     def tick(self, now: float, heartbeat_s: float, stall_s: float) -> None:
         """Called by the pulse: a sign of life when silent, the end of a reader that takes nothing."""
-        waiting = self._waiter is not None and not self._waiter.done()
-        if waiting:
+        unsent = self.unsent()
+        if self._waiting and not unsent:
             if now - self._moved >= heartbeat_s and self._form.heartbeat is not None and not self.ended:
                 self._moved = now
                 self._gather([self._form.heartbeat])
             return
-        unsent = self.progress()
-        if unsent != self._unsent:
-            self._unsent, self._moved = unsent, now
+        taken = self._given - unsent
+        if taken != self._taken:
+            self._taken, self._moved = taken, now
         elif now - self._moved >= stall_s:
             self._moved = now
             self.stalled()
+
+    @property
+    def _waiting(self) -> bool:
+        """Whether the taking side has taken all there was."""
+        return self._waiter is not None and not self._waiter.done()
 
     def _end(self, words: bytes | None) -> None:
         if self.ended:
@@ -164,8 +174,16 @@ class BufferSink:
         self._gather([] if words is None else [words])
 
     def _gather(self, pieces: list[bytes]) -> None:
-        self.pieces += pieces
-        for piece in pieces:
-            self._size += len(piece)
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        waiter = self._waiter
+        waiting = waiter is not None and not waiter.done()
+        if pieces:
+            if waiting and self.output is not None and (taken := self.output(pieces)):
+                self._given += taken
+                self._moved = self._loop.time()
+                pieces = []
+            else:
+                self.pieces += pieces
+                for piece in pieces:
+                    self._size += len(piece)
+        if waiter is not None and waiting and (pieces or self.ended):
+            waiter.set_result(None)

@@ -52,6 +52,12 @@ class Connection(Protocol):
         """The server's own `send` for the present response."""
         ...
 
+    def write_chunk(self, pieces: list[bytes]) -> int:
+        """Write pieces of the present body at once, as one chunk; the bytes taken, 0 while the client takes
+        none.
+        """
+        ...
+
 
 class ReaderResponse(Response):
     """Mixed into a streaming response: ends with its client, and breaks the body off where it must.
@@ -68,7 +74,8 @@ class ReaderResponse(Response):
         By the server's own `send`: the framework's wraps it in coroutines that have nothing to do here.
         """
         connection: Connection = scope["state"]["connection"]
-        self.sink.progress = connection.transport.get_write_buffer_size
+        self.sink.unsent = connection.transport.get_write_buffer_size
+        self.sink.output = connection.write_chunk
         self.sink.stalled = connection.transport.abort
         connection.on_lost = self.sink.abandon
         if connection.lost:

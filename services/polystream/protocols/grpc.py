@@ -138,8 +138,8 @@ class _CallSink(BufferSink):
 
     def __init__(self) -> None:
         super().__init__(proto.Messages())
-        self.progress = lambda: self.sent
-        self.sent = 0  #: messages that the call has taken
+        self.unsent = lambda: self.waiting
+        self.waiting = 0  #: bytes of messages that the call has not taken
         self.error: Error | None = None
 
     def write(self, batch: Batch) -> None:
@@ -164,9 +164,11 @@ async def _pump(sink: _CallSink, context: Context) -> None:
     """Send what the sink gathers, to its end."""
     while True:
         if sink.pieces:
-            for piece in sink.take():
+            pieces = sink.take()
+            sink.waiting = sum(map(len, pieces))
+            for piece in pieces:
                 await context.write(piece)
-                sink.sent += 1
+                sink.waiting -= len(piece)
         elif sink.ended:
             return
         else:

@@ -7,12 +7,13 @@ The websockets library's server is used as it is: its pings, its size limit, its
 import asyncio
 import contextlib
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
+from websockets.protocol import State
 
 from polystream.core.errors import Internal, InvalidRequest, NotFound, StreamError
 from polystream.core.record import ANONYMOUS, Record
@@ -20,7 +21,7 @@ from polystream.dialects import native, socket
 from polystream.dialects.forms import Frames
 from polystream.dialects.json import quote
 from polystream.edge.readers import Readers
-from polystream.edge.sink import BufferSink
+from polystream.edge.sink import HIGH_WATER, BufferSink
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +33,8 @@ class _RefSink(BufferSink):
         super().__init__(_RefFrames())
         self.ref = ref
         self.id = id
-        self.progress = session.connection.transport.get_write_buffer_size
+        self.unsent = session.connection.transport.get_write_buffer_size
+        self.output = session.output(ref)
         self.stalled = session.connection.transport.abort
 
 
@@ -70,6 +72,25 @@ class Session:
                 task.cancel()
             for sink in self._sinks.values():
                 self._readers.close(sink)
+
+    def output(self, ref: str) -> Callable[[list[bytes]], int]:
+        """Writes messages under that ref at once: a token goes out in the turn in which it came in.
+
+        Whole frames straight to the transport, which the library's own may precede or follow: with its `send`
+        a frame costs twice as much.
+        """
+        head = b'{"ref":%b,' % quote(ref).encode()
+        protocol, transport = self.connection.protocol, self.connection.transport
+
+        def write(pieces: list[bytes]) -> int:
+            if protocol.state is not State.OPEN or transport.get_write_buffer_size() > HIGH_WATER:
+                return 0
+            data = b"".join([text_frame(head + piece[1:]) for piece in pieces])
+            transport.write(data)
+            self._sent = self._loop.time()
+            return len(data)
+
+        return write
 
     def drain(self) -> None:
         """Close with 1012 once every ref has ended, told to come back or not."""
@@ -184,3 +205,13 @@ class Session:
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def text_frame(payload: bytes) -> bytes:
+    """A whole, unmasked text frame (RFC 6455, 5.2)."""
+    size = len(payload)
+    if size < 126:
+        return b"\x81%c%b" % (size, payload)
+    if size < 65_536:
+        return b"\x81\x7e%b%b" % (size.to_bytes(2, "big"), payload)
+    return b"\x81\x7f%b%b" % (size.to_bytes(8, "big"), payload)

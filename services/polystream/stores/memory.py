@@ -5,7 +5,7 @@ Appends are answered in the same turn. Events are kept as they are, without thei
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from polystream.core.errors import NotFound, PositionLost
@@ -57,7 +57,7 @@ class MemoryStore:
         self._entries[record.id] = _Entry(mine, [(0, [started])])
 
     def append(
-        self, id: str, attempt: int, first_seq: int, events: Sequence[Event], done: Callable[[Answer], None]
+        self, id: str, attempt: int, first_seq: int, events: list[Event], done: Callable[[Answer], None]
     ) -> None:
         """Append in this turn; see `core.ports.Store.append`."""
         entry = self._entries.get(id)
@@ -71,7 +71,7 @@ class MemoryStore:
             and record.state is State.RUNNING
             and events
         ):  # nearly every append
-            self._add(entry, Batch(first_seq, list(events)))
+            self._add(entry, Batch(first_seq, events))
             done(Answer(Verdict.OK, first_seq + len(events) - 1, record.cancel))
         else:
             done(self._append_again(entry, attempt, first_seq, events))
@@ -140,7 +140,7 @@ class MemoryStore:
             raise NotFound
         return entry
 
-    def _append_again(self, entry: _Entry, attempt: int, first_seq: int, events: Sequence[Event]) -> Answer:
+    def _append_again(self, entry: _Entry, attempt: int, first_seq: int, events: list[Event]) -> Answer:
         """An append that is not simply the next: repeated, of another attempt, too early or too late."""
         record = entry.record
         expected = max(entry.tail + 1, attempt * ATTEMPT_SPAN)
