@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import hashlib
 import itertools
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -69,7 +69,7 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-async def append(store: Store, id: str, first_seq: int, events: Sequence[Event], attempt: int = 0) -> Answer:
+async def append(store: Store, id: str, first_seq: int, events: list[Event], attempt: int = 0) -> Answer:
     """The store's answer to an append; a second answer would raise."""
     answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
     store.append(id, attempt, first_seq, events, answer.set_result)

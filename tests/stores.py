@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 from polystream.core.errors import StreamError
@@ -28,7 +28,7 @@ class OtherStore:
         await self.inner.create(record, started)
 
     def append(
-        self, id: str, attempt: int, first_seq: int, events: Sequence[Event], done: Callable[[Answer], None]
+        self, id: str, attempt: int, first_seq: int, events: list[Event], done: Callable[[Answer], None]
     ) -> None:
         self.appends.append(list(events))
         self.inner.append(id, attempt, first_seq, events, done)
@@ -77,7 +77,7 @@ class RemoteStore(OtherStore):
         await self._travel()
 
     def append(
-        self, id: str, attempt: int, first_seq: int, events: Sequence[Event], done: Callable[[Answer], None]
+        self, id: str, attempt: int, first_seq: int, events: list[Event], done: Callable[[Answer], None]
     ) -> None:
         def answer(answer: Answer) -> None:
             self._later(self._back, partial(done, answer))

@@ -139,14 +139,6 @@ async def test_every_answer_carries_the_cancel_flag(store: Store):
     ]
 
 
-async def test_the_list_that_was_appended_may_be_used_again(store: Store):
-    made = await opened(store)
-    events = texts("a", "b")
-    await append(store, made.id, 1, events)
-    events.clear()
-    assert await said(store, made) == "ab"
-
-
 async def test_a_watcher_hears_what_is_stored_before_the_producer_does(store: Store):
     made = await opened(store)
     heard: list[object] = []

@@ -23,7 +23,7 @@ async def opened(store: Store, *events: Event, **fields: Any) -> Record:
     """A log that holds `started` and these events."""
     made = record(**fields)
     await store.create(made, started(made))
-    await append(store, made.id, 1, events)
+    await append(store, made.id, 1, list(events))
     return made
 
 

@@ -200,6 +200,21 @@ def test_pieces_before_a_faulty_chunk_are_delivered_first() -> None:
     assert asyncio.run(exchange()).pieces == [b"ab"]
 
 
+def test_a_receiver_that_left_hears_no_more_of_what_comes_in_the_same_turn() -> None:
+    async def left() -> Kept:
+        connection, kept = Connection(), Kept(lambda data: kept.stop(True))
+        connection.connection_made(Pipe())
+        exchange = asyncio.ensure_future(connection.exchange(b"GET / HTTP/1.1\r\n\r\n", kept))
+        await asyncio.sleep(0)
+        connection.data_received(CHUNKED + framed(b"enough"))
+        connection.data_received(framed(b"more"))
+        assert await exchange is End.STOPPED
+        connection.abort()
+        return kept
+
+    assert asyncio.run(left()).pieces == [b"enough"]
+
+
 def test_bytes_before_any_request_close_the_connection() -> None:
     async def early() -> Pipe:
         connection = Connection()

@@ -1,7 +1,7 @@
 """Producing over a store that loses replies, a suffix or a log: nothing is missing and nothing doubled."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -30,7 +30,7 @@ class FaultyStore(OtherStore):
         self.fault = ""
 
     def append(
-        self, id: str, attempt: int, first_seq: int, events: Sequence[Event], done: Callable[[Answer], None]
+        self, id: str, attempt: int, first_seq: int, events: list[Event], done: Callable[[Answer], None]
     ) -> None:
         fault, self.fault = self.fault, ""
         if fault == "lost":

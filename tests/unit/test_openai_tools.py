@@ -58,6 +58,16 @@ def test_ids_and_names_on_every_piece_are_said_once() -> None:
     assert calls(*pieces) == [("c1", "f", "{}!"), ("c2", "g", "[")]
 
 
+def test_a_fragment_without_an_id_belongs_to_the_latest_call_of_its_index() -> None:
+    pieces = [
+        call(0, "c1", "f", "1"),
+        call(0, arguments="2"),
+        call(0, "c2", "g", "3"),
+        call(0, arguments="4"),
+    ]
+    assert calls(*pieces) == [("c1", "f", "12"), ("c2", "g", "34")]
+
+
 def test_empty_ids_and_names_count_as_absent() -> None:
     assert calls(call(0, "c1", "f", ""), call(0, "", "", "{"), call(0, "", "", "}")) == [("c1", "f", "{}")]
 
@@ -100,6 +110,11 @@ def test_calls_without_an_index_begin_with_a_name() -> None:
         ("c1", "f", "12"),
         ("c2", "g", "3"),
     ]
+
+
+def test_half_a_character_in_a_name_is_replaced() -> None:
+    said = rb'{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"f\ud83d"}}]}}]}'
+    assert events(said) == [ToolCall(0, "c1", "f\ufffd")]
 
 
 def test_the_old_function_call_is_a_tool_call() -> None:

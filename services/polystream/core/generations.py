@@ -55,7 +55,8 @@ class Generations:
         are in the log when this returns. A key counts within its owner and dialect. Raises `Conflict` when
         the key belongs to another request, `Draining`, `InvalidRequest`.
         """
-        request = replace(request, model=request.model or await self._first_model())
+        if not request.model:
+            request = replace(request, model=await self._first_model())
         if self.draining:
             raise Draining
         self.engine.check(request)
@@ -86,9 +87,10 @@ class Generations:
         None when the log has ended and `after` is its last event. Raises `NotFound` or `PositionLost`.
         """
         position = -1 if after is None else after
-        record = await self.store.record(id, owner)
-        if record.state is not State.RUNNING and position == record.last_seq:
-            return None
+        if after is not None:
+            record = await self.store.record(id, owner)
+            if record.state is not State.RUNNING and after == record.last_seq:
+                return None
         follower = Follower(self.store, id, owner, position, sink, self._limits.log.max_bytes // 2)
         follower.on_close = self._left
         self._followers.add(follower)

@@ -9,9 +9,10 @@ import time
 from collections.abc import AsyncGenerator
 from typing import Any, TypeVar
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
+from starlette.routing import Route
 
 from polystream.core.errors import Cancelled, ModelNotFound, PositionLost, from_event
 from polystream.core.events import Batch, Error, Event, Failed, Finished, Notice, Started
@@ -23,7 +24,7 @@ from polystream.dialects.json import decode
 from polystream.edge.readers import Readers
 from polystream.edge.sink import BufferSink
 from polystream.protocols.body import Connection, LogResponse
-from polystream.protocols.http import idempotency_key, json_response, read_body
+from polystream.protocols.http import door, idempotency_key, json_response, read_body
 
 T = TypeVar("T")
 
@@ -70,20 +71,24 @@ class Chat:
         self._request_max_bytes = request_max_bytes
         self._status_hold_s = status_hold_s
         self._created = int(time.time())
-        self.router = router = APIRouter(prefix="/v1", tags=["openai"])
-        router.add_api_route("/chat/completions", self.complete, methods=["POST"], response_model=None)
-        router.add_api_route("/models", self.models, methods=["GET"], response_model=None)
-        router.add_api_route("/models/{id:path}", self.model, methods=["GET"], response_model=None)
 
-    async def models(self) -> Response:
+    def routes(self) -> list[Route]:
+        """The doors."""
+        return [
+            door("/v1/chat/completions", POST=self.complete),
+            door("/v1/models", GET=self.models),
+            door("/v1/models/{id:path}", GET=self.model),
+        ]
+
+    async def models(self, request: Request) -> Response:
         """The models that are ready."""
         models = [model for model in await self._generations.models() if model.state == "ready"]
         return json_response(chat.models_fields(models, self._created))
 
-    async def model(self, id: str) -> Response:
+    async def model(self, request: Request) -> Response:
         """One model. Raises `ModelNotFound`."""
         for row in chat.models_fields(await self._generations.models(), self._created)["data"]:
-            if row["id"] == id:
+            if row["id"] == request.path_params["id"]:
                 return json_response(row)
         raise ModelNotFound(param="model")
 

@@ -2,13 +2,14 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
+from starlette.routing import Route
 
 from polystream.core.errors import TABLE, Internal, StreamError, TooLarge
 from polystream.core.events import Error
@@ -17,6 +18,21 @@ from polystream.dialects.json import whole
 
 #: For every answer that is no stream.
 NO_STORE = {"Cache-Control": "no-store"}
+
+
+def door(path: str, **endpoints: Callable[[Request], Awaitable[Response]]) -> Route:
+    """One path with its methods, each its own endpoint; a plain route, for what it answers is bytes.
+
+    No HEAD: Starlette would have it run GET, and a HEAD must start nothing.
+    """
+
+    async def answer(request: Request) -> Response:
+        return await endpoints[request.method](request)
+
+    route = Route(path, answer, methods=list(endpoints))
+    assert route.methods is not None
+    route.methods.intersection_update(endpoints)
+    return route
 
 
 async def read_body(request: Request, limit: int) -> bytes:

@@ -2,10 +2,11 @@
 
 import re
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Route
 
 from polystream.core.errors import InvalidRequest
 from polystream.core.record import ANONYMOUS, Record
@@ -17,7 +18,7 @@ from polystream.dialects.text import PlainText
 from polystream.edge.readers import Readers
 from polystream.edge.sink import BufferSink, Form
 from polystream.protocols.body import LogResponse
-from polystream.protocols.http import NO_STORE, choose, idempotency_key, json_response, read_body
+from polystream.protocols.http import NO_STORE, choose, door, idempotency_key, json_response, read_body
 from polystream.protocols.sse import LogEventSourceResponse
 
 NDJSON, SSE, TEXT = "application/x-ndjson", "text/event-stream", "text/plain"
@@ -34,12 +35,14 @@ class Streams:
         self._readers = readers
         self._generations = readers.generations
         self._request_max_bytes = request_max_bytes
-        self.router = router = APIRouter(prefix="/v1/streams", tags=["streams"])
-        router.add_api_route("", self.start, methods=["POST"], response_model=None)
-        router.add_api_route("", self.start_by_query, methods=["GET"], response_model=None)
-        router.add_api_route("/{id}", self.follow, methods=["GET"], response_model=None)
-        router.add_api_route("/{id}", self.cancel, methods=["DELETE"], response_model=None)
-        router.add_api_route("/{id}/status", self.status, methods=["GET"], response_model=None)
+
+    def routes(self) -> list[Route]:
+        """The doors."""
+        return [
+            door("/v1/streams", POST=self.start, GET=self.start_by_query),
+            door("/v1/streams/{id}", GET=self.follow, DELETE=self.cancel),
+            door("/v1/streams/{id}/status", GET=self.status),
+        ]
 
     async def start(self, request: Request) -> Response:
         """Start a generation and stream it, or with `Prefer: respond-async` only start it."""
@@ -81,17 +84,20 @@ class Streams:
         )
         return await self._stream(record, None, SSE, id_in_events=True)
 
-    async def follow(self, request: Request, id: str) -> Response:
+    async def follow(self, request: Request) -> Response:
         """Go on behind the position in `Last-Event-ID` or `after`; the header wins: browsers keep the URL."""
         media, after = _media(request), _position(request)
-        return await self._stream(await self._generations.status(id, ANONYMOUS), after, media)
+        record = await self._generations.status(request.path_params["id"], ANONYMOUS)
+        return await self._stream(record, after, media)
 
-    async def status(self, id: str) -> Response:
+    async def status(self, request: Request) -> Response:
         """The status object."""
+        id = request.path_params["id"]
         return json_response(native.status_fields(await self._generations.status(id, ANONYMOUS)))
 
-    async def cancel(self, id: str) -> Response:
+    async def cancel(self, request: Request) -> Response:
         """Cancel; idempotent, also after the end."""
+        id = request.path_params["id"]
         return json_response(native.status_fields(await self._generations.cancel(id, ANONYMOUS)), 202)
 
     async def _stream(

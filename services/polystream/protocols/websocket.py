@@ -83,7 +83,9 @@ class Session:
         protocol, transport = self.connection.protocol, self.connection.transport
 
         def write(pieces: list[bytes]) -> int:
-            if protocol.state is not State.OPEN or transport.get_write_buffer_size() > HIGH_WATER:
+            if protocol.state is not State.OPEN or transport.is_closing():
+                return 0
+            if transport.get_write_buffer_size() > HIGH_WATER:
                 return 0
             data = b"".join([text_frame(head + piece[1:]) for piece in pieces])
             transport.write(data)
