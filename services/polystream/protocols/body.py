@@ -68,6 +68,10 @@ class ReaderResponse(Response):
     sink: BufferSink
     readers: Readers
 
+    async def stream_to(self, send: Send) -> None:
+        """Send head and body."""
+        raise NotImplementedError
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Stream to the end of the log or of the connection.
 
@@ -81,7 +85,7 @@ class ReaderResponse(Response):
         if connection.lost:
             self.sink.abandon()
         try:
-            await super().__call__(scope, receive, connection.send)
+            await self.stream_to(connection.send)
         except BrokenOff:
             await _break_off(connection.transport, receive)
         except Exception:
@@ -101,6 +105,10 @@ class LogResponse(ReaderResponse, StreamingResponse):
         StreamingResponse.__init__(
             self, pieces(sink), headers=STREAM_HEADERS | headers, media_type=media_type
         )
+
+    async def stream_to(self, send: Send) -> None:
+        """Starlette's own streaming; the client's leaving is told by the connection."""
+        await self.stream_response(send)
 
 
 async def _break_off(transport: asyncio.Transport, receive: Receive) -> None:

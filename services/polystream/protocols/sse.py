@@ -3,6 +3,7 @@
 """
 
 from sse_starlette.sse import AppStatus, EventSourceResponse
+from starlette.types import Send
 
 from polystream.edge.readers import Readers
 from polystream.edge.sink import BufferSink
@@ -20,3 +21,9 @@ class LogEventSourceResponse(ReaderResponse, EventSourceResponse):
         self.readers = readers
         self.sink = sink
         EventSourceResponse.__init__(self, pieces(sink), headers=STREAM_HEADERS | headers, ping=0, sep="\n")
+
+    async def stream_to(self, send: Send) -> None:
+        """The library's own streaming, without the three tasks a stream in which it waits for what our
+        connection tells.
+        """
+        await self._stream_response(send)
