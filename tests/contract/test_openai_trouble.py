@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import os
 import socket
+import time
 
 import pytest
 
@@ -199,6 +201,24 @@ async def test_comments_are_no_silence() -> None:
 
     async with engine_for(script, stall_timeout_s=0.5) as (engine, _):
         heard = await ask(engine)
+        assert (heard.text, heard.end) == ("a b", "stop")
+
+
+@on_every_loop
+async def test_bytes_that_waited_while_the_process_stood_still_are_no_silence() -> None:
+    rest = framed(said(" b", finish="stop") + DONE) + LAST
+
+    async def script(wire: Wire) -> None:
+        await wire.request()
+        await wire.send(CHUNKED + framed(said("a")))
+        await until(lambda: heard.text == "a")
+        os.write(wire.writer.get_extra_info("socket").fileno(), rest)  # past the loop, which stands still
+        time.sleep(0.5)  # noqa: ASYNC251 - above the limit
+        await wire.gone()
+
+    heard = Heard()
+    async with engine_for(script, stall_timeout_s=0.2) as (engine, _):
+        await ask(engine, heard=heard)
         assert (heard.text, heard.end) == ("a b", "stop")
 
 
