@@ -149,6 +149,7 @@ async def test_the_first_signal_is_waited_for_and_the_second_exits_at_once(
     monkeypatch.setattr(os, "_exit", exits.append)
     waiting = asyncio.ensure_future(edge.wait_for_signal())
     await asyncio.sleep(0)
+    assert not waiting.done()
     try:
         os.kill(os.getpid(), number)
         async with asyncio.timeout(5):

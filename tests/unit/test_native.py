@@ -275,11 +275,16 @@ def test_an_unknown_field_is_refused_by_its_name(name: str):
 
 @pytest.mark.parametrize(
     ("fields", "place"),
-    [({"prompt": "a", "messages": []}, "messages"), ({"messages": [{}]}, "messages[0].role")],
+    [
+        ({}, "messages"),
+        ({"messages": []}, "messages"),
+        ({"messages": [{"role": "user"}]}, "messages[0].content"),
+    ],
 )
 def test_a_prefix_says_where_the_request_stands(fields: Any, place: str):
+    body = decode(json.dumps(fields).encode(), native.StartFields)
     with pytest.raises(InvalidRequest) as raised:
-        decode(json.dumps(fields).encode(), native.StartFields, "request").request("request.")
+        body.request("request.")
     assert raised.value.param == f"request.{place}"
 
 

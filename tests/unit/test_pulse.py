@@ -250,7 +250,7 @@ class Connection:
 def session(connection: Any) -> Session:
     """A session in which answers run."""
     made = Session(connection, Readers(generations(HeldEngine()), Pulse(10, 30)))
-    made._sinks = {"a": object(), "b": object()}  # type: ignore[dict-item]
+    made._sinks = {"a": BufferSink(Ndjson()), "b": BufferSink(Ndjson())}  # type: ignore[dict-item]
     return made
 
 

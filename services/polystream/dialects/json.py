@@ -39,28 +39,25 @@ def dumps(value: Mapping[str, Any]) -> str:
     return _encoder.encode({key: item for key, item in value.items() if item is not None})
 
 
-def decode(body: bytes, shape: type[T], prefix: str = "") -> T:
-    """A body as a struct. Raises `InvalidRequest` that names the field, `prefix` before it."""
+def decode(body: bytes, shape: type[T]) -> T:
+    """A body as a struct. Raises `InvalidRequest` that names the field."""
     try:
         decoded = msgspec.json.decode(body, type=shape)
         if body.count(b"{") + body.count(b"[") > MAX_DEPTH:
             _check_depth(msgspec.json.decode(body))
         return decoded
     except msgspec.ValidationError as error:
-        raise _named(error, prefix) from None
+        raise _named(error) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidRequest(f"The body is not JSON: {error}") from None
 
 
-def convert(value: object, shape: type[T], prefix: str = "", *, strict: bool = True) -> T:
-    """Decoded data as a struct; not strict: numbers may come as strings.
-
-    Raises `InvalidRequest` like `decode`.
-    """
+def convert(value: object, shape: type[T]) -> T:
+    """Decoded data as a struct. Raises `InvalidRequest` like `decode`."""
     try:
-        return msgspec.convert(value, shape, strict=strict)
+        return msgspec.convert(value, shape)
     except msgspec.ValidationError as error:
-        raise _named(error, prefix) from None
+        raise _named(error) from None
 
 
 def _check_depth(value: object) -> None:
@@ -74,10 +71,10 @@ def _check_depth(value: object) -> None:
     raise InvalidRequest(f"The body has more than {MAX_DEPTH} levels of lists and objects.")
 
 
-def _named(error: msgspec.ValidationError, prefix: str) -> InvalidRequest:
+def _named(error: msgspec.ValidationError) -> InvalidRequest:
     message = str(error)
     place, field = _PLACE.search(message), _FIELD.search(message)
-    parts = [prefix, place["path"].lstrip(".") if place else "", field["name"] if field else ""]
-    param = ".".join(filter(None, parts)).replace(".[", "[")
+    parts = [place["path"].lstrip(".") if place else "", field["name"] if field else ""]
+    param = ".".join(filter(None, parts))
     message = _PLACE.sub("", message)
     return InvalidRequest(f"{param}: {message}" if param else message, param=param or None)

@@ -73,9 +73,7 @@ class Messages:
 
 def start_fields(message: bytes) -> native.StartFields:
     """A serialized `StartRequest` as the same fields that JSON gives. Raises `InvalidRequest`."""
-    fields = _fields(parse(message, pb.StartRequest))
-    fields["messages"] = [_filled(item) for item in fields.get("messages", [])] or None
-    return convert(_whole_numbers(_filled(fields)), native.StartFields)
+    return convert(_whole_numbers(_fields(parse(message, pb.StartRequest))), native.StartFields)
 
 
 def parse(message: bytes, shape: type[M]) -> M:
@@ -135,7 +133,7 @@ def _with_usage(last: L, usage: Usage | None) -> L:
 
 
 def _fields(message: Message, prefix: str = "") -> dict[str, Any]:
-    """The fields that are set, by their proto names."""
+    """The fields that are set, by their proto names. An empty string is not, unless its field is optional."""
     return {field.name: _value(field, value, prefix + field.name) for field, value in message.ListFields()}
 
 
@@ -163,11 +161,6 @@ def _plain(message: Message, place: str) -> Any:
 
 def _not_finite(place: str) -> InvalidRequest:
     return InvalidRequest(f"{place}: a number must be finite.", param=place)
-
-
-def _filled(fields: dict[str, Any]) -> dict[str, Any]:
-    """Without empty strings, which mean absent, except where an empty text is a text."""
-    return {name: value for name, value in fields.items() if value != "" or name in ("prompt", "content")}
 
 
 def _whole_numbers(value: Any) -> Any:

@@ -84,16 +84,12 @@ class BufferSink:
         self.output: Callable[[list[bytes]], int] | None = None
         self.unsent: Callable[[], int] = lambda: 0
         self.stalled: Callable[[], object] = lambda: None
+        self.full = False  #: past the high-water mark
+        self._loop = asyncio.get_running_loop()
+        self.moved = self._loop.time()  #: when its reader was last given or last took something
         self._size = 0
         self._waiter: asyncio.Future[None] | None = None
-        self._loop = asyncio.get_running_loop()
-        self._moved = self._loop.time()
         self._given = self._taken = 0
-
-    @property
-    def full(self) -> bool:
-        """Past the high-water mark."""
-        return self._size > HIGH_WATER
 
     def write(self, batch: Batch) -> None:
         """Encode once a dialect, gather, wake; nothing more after an end that the form made."""
@@ -141,24 +137,26 @@ class BufferSink:
         pieces, self.pieces = self.pieces, []
         size, self._size = self._size, 0
         self._given += size
-        self._moved = self._loop.time()
-        if size > HIGH_WATER and self.follower is not None:
-            self.follower.drained()
+        self.moved = self._loop.time()
+        if self.full:
+            self.full = False
+            if self.follower is not None:
+                self.follower.drained()
         return pieces
 
     def tick(self, now: float, heartbeat_s: float, stall_s: float) -> None:
         """Called by the pulse: a sign of life when silent, the end of a reader that takes nothing."""
         unsent = self.unsent()
         if self._waiting and not unsent:
-            if now - self._moved >= heartbeat_s and self._form.heartbeat is not None and not self.ended:
-                self._moved = now
+            if now - self.moved >= heartbeat_s and self._form.heartbeat is not None and not self.ended:
+                self.moved = now
                 self._gather([self._form.heartbeat])
             return
         taken = self._given - unsent
         if taken != self._taken:
-            self._taken, self._moved = taken, now
-        elif now - self._moved >= stall_s:
-            self._moved = now
+            self._taken, self.moved = taken, now
+        elif now - self.moved >= stall_s:
+            self.moved = now
             self.stalled()
 
     @property
@@ -179,11 +177,12 @@ class BufferSink:
         if pieces:
             if waiting and self.output is not None and (taken := self.output(pieces)):
                 self._given += taken
-                self._moved = self._loop.time()
+                self.moved = self._loop.time()
                 pieces = []
             else:
                 self.pieces += pieces
                 for piece in pieces:
                     self._size += len(piece)
+                self.full = self._size > HIGH_WATER
         if waiter is not None and waiting and (pieces or self.ended):
             waiter.set_result(None)

@@ -21,7 +21,7 @@ from polystream.dialects import native, socket
 from polystream.dialects.forms import Frames
 from polystream.dialects.json import quote
 from polystream.edge.readers import Readers
-from polystream.edge.sink import HIGH_WATER, BufferSink
+from polystream.edge.sink import BufferSink
 
 logger = logging.getLogger(__name__)
 
@@ -80,16 +80,13 @@ class Session:
         a frame costs twice as much.
         """
         head = b'{"ref":%b,' % quote(ref).encode()
-        protocol, transport = self.connection.protocol, self.connection.transport
+        connection, transport = self.connection, self.connection.transport
 
         def write(pieces: list[bytes]) -> int:
-            if protocol.state is not State.OPEN or transport.is_closing():
-                return 0
-            if transport.get_write_buffer_size() > HIGH_WATER:
+            if connection.paused or transport.is_closing() or connection.protocol.state is not State.OPEN:
                 return 0
             data = b"".join([text_frame(head + piece[1:]) for piece in pieces])
             transport.write(data)
-            self._sent = self._loop.time()
             return len(data)
 
         return write
@@ -105,7 +102,8 @@ class Session:
 
     def tick(self, now: float, heartbeat_s: float, stall_s: float) -> None:
         """A heartbeat for the whole socket while answers run and nothing was sent."""
-        if self._sinks and now - self._sent >= heartbeat_s:
+        last = max([self._sent, *(sink.moved for sink in self._sinks.values())])
+        if self._sinks and now - last >= heartbeat_s:
             self._sent = now
             self._spawn(self._beat())
 
@@ -169,7 +167,6 @@ class Session:
                 if sink.pieces:
                     for piece in sink.take():
                         await send(head + piece[1:], text=True)
-                    self._sent = self._loop.time()
                 elif sink.ended:
                     break
                 else:

@@ -71,7 +71,8 @@ class MemoryStore:
             and record.state is State.RUNNING
             and events
         ):  # nearly every append
-            self._add(entry, Batch(first_seq, events))
+            stored += events
+            self._publish(entry, Batch(first_seq, events))
             done(Answer(Verdict.OK, first_seq + len(events) - 1, record.cancel))
         else:
             done(self._append_again(entry, attempt, first_seq, events))
@@ -158,7 +159,11 @@ class MemoryStore:
         if batch.first_seq == first + len(events):
             events.extend(batch.events)
         else:
-            entry.segments.append((batch.first_seq, list(batch.events)))  # the batch is its readers' own
+            entry.segments.append((batch.first_seq, list(batch.events)))
+        self._publish(entry, batch)
+
+    def _publish(self, entry: _Entry, batch: Batch) -> None:
+        """Bring the record up to date and tell the watchers, once the batch is stored."""
         record = entry.record
         record.events += len(batch.events)
         record.last_seq = batch.last_seq
