@@ -12,7 +12,6 @@ from polystream.core.producer import Limits
 from polystream.edge.drain import Listener, drain, wait_for_signal
 from polystream.edge.pulse import Pulse
 from polystream.edge.readers import Readers
-from polystream.engines.openai import OpenAIEngine
 from polystream.engines.scripted import ScriptedEngine
 from polystream.protocols import grpc_server, http_server, websocket_server
 from polystream.settings import Settings
@@ -28,6 +27,8 @@ def engine(settings: Settings) -> Engine:
     if settings.engine_url.startswith("scripted:"):
         options = settings.engine_url.removeprefix("scripted:").removeprefix("?")
         return ScriptedEngine(options, settings.default_model or "scripted")
+    from polystream.engines.openai import OpenAIEngine  # here: its import takes a second that others need not
+
     return OpenAIEngine(
         settings.engine_url,
         key=settings.engine_key.get_secret_value(),
@@ -79,7 +80,11 @@ async def serve(settings: Settings, protocols: tuple[str, ...]) -> None:
     readers = Readers(core, Pulse(settings.heartbeat_s, settings.reader_stall_s))
     servers = [listener(name, settings, readers) for name in protocols]
     for name, server in zip(protocols, servers, strict=True):
-        print(f"{name} listening on {await server.start()}", flush=True)
+        try:
+            address = await server.start()
+        except OSError as error:
+            raise OSError(f"{name.upper()}_PORT: {error.strerror or error}") from error
+        print(f"{name} listening on {address}", flush=True)
     _tune_garbage_collection()
     await wait_for_signal()
     await drain(servers, core, settings.drain_s)

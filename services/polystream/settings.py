@@ -117,8 +117,8 @@ class Settings(BaseSettings):
         return value.rstrip("/")
 
     @model_validator(mode="after")
-    def _take_article_variables(self) -> Self:
-        """The Secret of the article names the same things otherwise; ours win."""
+    def _take_openai_variables(self) -> Self:
+        """Azure's usual variables name the same things otherwise; ours win."""
         self.engine_url = self.engine_url or self.openai_api_base or "scripted:"
         self.default_model = self.default_model or self.openai_chat_engine
         if not self.engine_key.get_secret_value():
@@ -141,8 +141,7 @@ def load() -> Settings:
     try:
         return Settings()
     except ValidationError as error:
-        lines = [
-            f"{'_'.join(map(str, item['loc'])).upper() or 'settings'}: {item['msg']}"
-            for item in error.errors()
-        ]
+        names = ["_".join(map(str, item["loc"])).upper() or "settings" for item in error.errors()]
+        told = [item["msg"].removeprefix("Value error, ") for item in error.errors()]
+        lines = [f"{name}: {what}" for name, what in zip(names, told, strict=True)]
         raise SystemExit("\n".join(lines)) from None

@@ -45,6 +45,8 @@ NDJSON, SSE, TEXT = OFFERED = ("application/x-ndjson", "text/event-stream", "tex
         ("text/*, text/plain", TEXT),
         # then our order
         ("text/plain, text/event-stream", SSE),
+        ("text/event-stream;q=1, text/plain", SSE),
+        ("text/event-stream;q=1.000, text/plain", SSE),
         ("text/event-stream, application/x-ndjson", NDJSON),
         ("text/*, */*", NDJSON),
         ("text/*;q=0.5, application/*;q=0.5", NDJSON),

@@ -14,7 +14,14 @@ from starlette.requests import ClientDisconnect
 
 from polystream.core.errors import BY_CODE, TABLE, InvalidRequest, TooLarge
 from polystream.core.events import Error
-from polystream.protocols.http import error_response, handle_errors, idempotency_key, json_response, read_body
+from polystream.protocols.http import (
+    door,
+    error_response,
+    handle_errors,
+    idempotency_key,
+    json_response,
+    read_body,
+)
 
 CHAT = "/v1/chat/completions"
 NATIVE = "/v1/streams"
@@ -100,7 +107,7 @@ def test_an_answer_in_json_is_ascii_and_nobody_keeps_it():
 # ---- exceptions ----
 
 
-def door(error: BaseException) -> FastAPI:
+def doors(error: BaseException) -> FastAPI:
     """Doors that raise."""
     app = FastAPI()
     handle_errors(app)
@@ -121,7 +128,7 @@ async def ask(app: FastAPI, path: str = NATIVE, method: str = "GET") -> httpx2.R
 
 
 async def test_an_error_of_ours_is_answered_in_the_doors_dialect():
-    app = door(TooLarge("That is much.", param="messages"))
+    app = doors(TooLarge("That is much.", param="messages"))
     native, chat = await ask(app), await ask(app, CHAT)
     assert (native.status_code, chat.status_code) == (413, 413)
     assert (fields(native)["code"], fields(chat)["type"]) == ("too_large", "invalid_request_error")
@@ -133,7 +140,7 @@ async def test_what_nobody_expected_is_internal_and_tells_nothing(
     path: str, caplog: pytest.LogCaptureFixture
 ):
     with caplog.at_level(logging.CRITICAL):
-        answer = await ask(door(RuntimeError("secret")), path)
+        answer = await ask(doors(RuntimeError("secret")), path)
     assert answer.status_code == 500
     assert fields(answer)["code"] == "internal"
     assert "secret" not in answer.text
@@ -149,23 +156,39 @@ async def test_what_nobody_expected_is_internal_and_tells_nothing(
 async def test_https_own_errors_keep_their_status(
     path: str, method: str, status: int, code: str, message: str
 ):
-    answer = await ask(door(InvalidRequest()), path, method)
+    answer = await ask(doors(InvalidRequest()), path, method)
     assert answer.status_code == status
     assert fields(answer) == {"code": code, "message": message, "retryable": False}
     assert status != 405 or answer.headers["allow"] == "GET"
 
 
 async def test_an_unknown_path_of_openais_doors_is_said_in_openais_words():
-    assert fields(await ask(door(InvalidRequest()), "/v1/chat/nothing"))["type"] == "invalid_request_error"
+    assert fields(await ask(doors(InvalidRequest()), "/v1/chat/nothing"))["type"] == "invalid_request_error"
 
 
 async def test_what_accept_forbids_is_said_with_406():
-    answer = await ask(door(HTTPException(406, "Accept something.")))
+    answer = await ask(doors(HTTPException(406, "Accept something.")))
     assert (answer.status_code, fields(answer)["message"]) == (406, "Accept something.")
 
 
 async def test_a_client_that_left_is_no_fault_of_ours():
-    assert (await ask(door(ClientDisconnect()))).status_code == 499
+    assert (await ask(doors(ClientDisconnect()))).status_code == 499
+
+
+async def test_each_method_of_a_path_has_its_own_endpoint_and_head_runs_none():
+    ran: list[str] = []
+
+    async def endpoint(request: Request) -> Response:
+        ran.append(request.method)
+        return json_response({})
+
+    app = FastAPI()
+    handle_errors(app)
+    app.router.routes.append(door(NATIVE, GET=endpoint, POST=endpoint))
+    statuses = [(await ask(app, NATIVE, method)).status_code for method in ("GET", "POST", "HEAD", "DELETE")]
+    assert (statuses, ran) == ([200, 200, 405, 405], ["GET", "POST"])
+    allowed = (await ask(app, NATIVE, "DELETE")).headers["allow"]
+    assert sorted(allowed.split(", ")) == ["GET", "POST"]
 
 
 # ---- requests ----

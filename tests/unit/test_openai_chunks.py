@@ -40,6 +40,12 @@ def test_text_of_the_finish_chunk_and_after_it_is_kept() -> None:
     ]
 
 
+def test_text_of_other_answers_is_passed_over() -> None:
+    assert events(
+        chunk({"content": "x"}, index=1), chunk({"content": "a"}), chunk({"content": "y"}, index=2)
+    ) == [Text("a")]
+
+
 def test_only_the_first_of_several_answers_counts() -> None:
     decoder, found = decoded(
         chunk({"content": "a"}), chunk({"content": "x"}, "length", index=1), chunk({}, "stop")
@@ -83,6 +89,19 @@ def test_log_probabilities_stay_with_their_text_and_count_its_tokens() -> None:
     said = chunk({"content": "ab"}, choice={"logprobs": {"content": listed, "refusal": None}})
     assert events(said) == [Text("ab", listed, 2)]
     assert events(chunk({"content": "ab"}, choice={"logprobs": {"content": None}})) == [Text("ab")]
+
+
+@pytest.mark.parametrize("odd", [[], "no", 5, {"content": []}, {"content": "no"}, {"refusal": [1]}])
+def test_log_probabilities_of_another_shape_are_passed_over(odd: Any) -> None:
+    assert events(chunk({"content": "ab"}, choice={"logprobs": odd})) == [Text("ab")]
+    assert events(chunk({"reasoning": "ab"}, choice={"logprobs": {"content": [1]}})) == [Reasoning("ab")]
+
+
+@pytest.mark.parametrize(
+    "part", [{}, {"text": ""}, {"text": 5}, {"thinking": 5}, {"thinking": [5, {}, {"text": ""}]}]
+)
+def test_parts_of_another_shape_are_passed_over(part: Any) -> None:
+    assert events(chunk({"content": [part, {"text": "a"}]})) == [Text("a")]
 
 
 def test_content_in_parts_is_text_and_reasoning() -> None:
@@ -214,6 +233,26 @@ def test_usage_and_model_are_those_said_last() -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "usage"),
+    [
+        ({"prompt_tokens": 3}, Usage(3, 0)),
+        ({"completion_tokens": 3}, Usage(0, 3)),
+        ({"prompt_tokens": 0, "completion_tokens": 0}, Usage(0, 0)),
+    ],
+)
+def test_usage_on_the_finish_chunk_counts_and_nothing_after_it_takes_it_away(said: Any, usage: Usage) -> None:
+    decoder, _ = decoded(chunk({"content": "a"}, "stop", usage=said), chunk(choices=[]), chunk({}))
+    assert decoder.ending().usage == usage
+
+
+def test_an_answer_without_a_model_has_none_and_an_empty_one_takes_none_away() -> None:
+    nameless = b'{"choices":[{"index":0,"delta":{"content":"a"}}]}'
+    assert decoded(nameless)[0].ending().model is None
+    empty = chunk({"content": "b"}, model="")
+    assert decoded(chunk({"content": "a"}), empty, nameless)[0].ending().model == "mock-1"
+
+
+@pytest.mark.parametrize(
     "usage", [{}, [], "no", {"prompt_tokens": None}, {"prompt_tokens": -1}, {"total_tokens": 3}]
 )
 def test_usage_without_counts_is_none(usage: Any) -> None:
@@ -245,6 +284,20 @@ def test_a_prompt_that_is_not_all_safe_is_told_once(name: str, found: Any) -> No
     prompt = [{"prompt_index": 0, "content_filter_results": SAFE | found}]
     said = json.dumps({"choices": [], name: prompt}).encode()
     assert events(said, said) == [Notice("filter", {"verdicts": prompt})]
+
+
+def test_verdicts_on_the_prompt_may_come_with_the_first_piece() -> None:
+    prompt = [{"prompt_index": 0, "content_filter_results": FILTERED}]
+    said = chunk({"content": "a"}, prompt_filter_results=prompt)
+    assert events(said) == [Text("a"), Notice("filter", {"verdicts": prompt})]
+
+
+@pytest.mark.parametrize(
+    "odd", [{"hate": True}, "no", 5, [5], [{}], [{"content_filter_results": ["no"]}], {"a": 5}]
+)
+def test_verdicts_of_another_shape_are_passed_over(odd: Any) -> None:
+    said = chunk({"content": "a"}, prompt_filter_results=odd, choice={"content_filter_results": odd})
+    assert events(said) == [Text("a")]
 
 
 @pytest.mark.parametrize("found", [FILTERED, DETECTED])
@@ -321,6 +374,13 @@ def test_an_error_in_the_stream_has_its_own_code(error: Any, code: str) -> None:
 )
 def test_an_error_without_an_error_object_is_an_error(said: Any) -> None:
     assert failed(json.dumps(said).encode())[:2] == ("upstream_error", "gone")
+
+
+def test_an_error_beside_a_piece_is_an_error_behind_it() -> None:
+    decoder, found = decoded(chunk({"content": "a"}, error={"message": "gone"}), chunk({"content": "b"}))
+    assert found == [Text("a")]
+    assert decoder.error is not None
+    assert decoder.error.message == "gone"
 
 
 @pytest.mark.parametrize("error", [None, "", {}, False])

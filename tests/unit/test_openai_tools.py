@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from polystream.core.events import ToolCall
+from polystream.engines.openai_chunks import ChatDecoder
 from tests.chunks import call, chunk, decoded, events
 
 
@@ -46,6 +47,37 @@ def test_interleaved_fragments_go_to_the_call_of_their_index() -> None:
         call(1, arguments="2}"),
     ]
     assert calls(*pieces) == [("ca", "f", "{11}"), ("cb", "g", "{22}")]
+
+
+def test_fragments_of_two_calls_in_one_read_stay_apart() -> None:
+    pieces = [
+        call(0, "ca", "f", "1"),
+        call(1, "cb", "g", "2"),
+        call(0, arguments="3"),
+        call(1, arguments="4"),
+    ]
+    said = [chunk({"tool_calls": [piece]}) for piece in pieces]
+    assert ChatDecoder().feed([*said, chunk({"tool_calls": [call(1, arguments="5")]})]) == [
+        ToolCall(0, "ca", "f", "1"),
+        ToolCall(1, "cb", "g", "2"),
+        ToolCall(0, arguments="3"),
+        ToolCall(1, arguments="45"),
+    ]
+
+
+def test_calls_that_all_say_index_0_are_told_apart_before_their_arguments() -> None:
+    assert calls(call(0, "c1", "f", ""), call(0, "c2", "g", "")) == [("c1", "f", ""), ("c2", "g", "")]
+
+
+def test_an_id_that_comes_after_the_arguments_of_a_call_without_one_is_another_call() -> None:
+    (first, *_), second = calls(call(0, None, "f", "1"), call(0, "c2", "g", "2"))
+    assert str(first).startswith("call_")
+    assert second == ("c2", "g", "2")
+
+
+def test_a_call_without_a_name_or_a_function_is_a_call() -> None:
+    assert calls(call(0, "c1", arguments="{}")) == [("c1", None, "{}")]
+    assert calls({"index": 0, "id": "c1"}, call(0, None, "f", "{}")) == [("c1", "f", "{}")]
 
 
 def test_ids_and_names_on_every_piece_are_said_once() -> None:
@@ -115,6 +147,11 @@ def test_calls_without_an_index_begin_with_a_name() -> None:
 def test_half_a_character_in_a_name_is_replaced() -> None:
     said = rb'{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"f\ud83d"}}]}}]}'
     assert events(said) == [ToolCall(0, "c1", "f\ufffd")]
+
+
+def test_calls_without_index_and_id_begin_with_a_name() -> None:
+    pieces = [call(None, None, "f", "1"), call(None, None, None, "2"), call(None, None, "g", "3")]
+    assert [said[1:] for said in calls(*pieces)] == [("f", "12"), ("g", "3")]
 
 
 def test_the_old_function_call_is_a_tool_call() -> None:

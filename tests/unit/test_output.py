@@ -1,4 +1,4 @@
-"""The way past the buffer: a connection's output takes pieces at once, but only when nothing is in the way."""
+"""The way past the buffer: an output takes pieces at once, but only while nothing is in the way."""
 
 import struct
 

@@ -122,10 +122,11 @@ async def test_a_character_that_never_ends_is_shown_as_broken():
     assert run.text == ["�"]
 
 
+@pytest.mark.parametrize("reason", ["stop", "length", "tool_calls", "content_filter"])
 @jumping
-async def test_it_ends_as_its_script_says_with_the_model_that_was_asked_for():
-    _, ending = await play({"text": "a", "finish": "tool_calls"}, words="one two three", model="x")
-    assert ending == Ending("tool_calls", Usage(3, 1), "x")
+async def test_it_ends_as_its_script_says_with_the_model_that_was_asked_for(reason: str):
+    _, ending = await play({"text": "a", "finish": reason}, words="one two three", model="x")
+    assert ending == Ending(reason, Usage(3, 1), "x")
 
 
 @pytest.mark.parametrize(
@@ -161,8 +162,8 @@ async def test_stop_strings_end_the_answer_before_they_are_said(
 
 @jumping
 async def test_it_keeps_its_pace():
-    run, _ = await play({"text": "a b c", "first_ms": 500, "pace_ms": 20})
-    assert run.times == [0.5, 0.52, 0.54]
+    run, _ = await play({"text": "a b c", "first_ms": 5000, "pace_ms": 20})
+    assert run.times == [5, 5.02, 5.04]
 
 
 @jumping
@@ -288,9 +289,9 @@ NONSENSE: list[Any] = [
     None, [], {"bogus": 1}, {"text": 5}, {"pace_ms": 3_600_001}, {"pieces": "a"}, {"pieces": [1]},
     {"pieces": [{"text": "a", "reasoning": "b"}]}, {"pieces": [{"bytes": "a"}]},
     {"pieces": [{"bytes": "a!b="}]}, {"pieces": [{"tool_call": {"index": -1}}]},
-    {"pieces": [{"tool_call": {}}]}, {"finish": "cancelled"},
-    {"fault": {"kind": "explode"}}, {"fault": {"kind": "error", "at": -1}},
-    {"fault": {"kind": "error", "code": "nope"}},
+    {"pieces": [{"tool_call": {}}]}, {"finish": "cancelled"}, {"pieces": [{"bogus": 1}]},
+    {"pieces": [{"tool_call": {"index": 0, "bogus": 1}}]}, {"fault": {"kind": "error", "bogus": 1}},
+    {"fault": {"kind": "no"}}, {"fault": {"kind": "error", "at": -1}}, {"fault": {"kind": "error", "code": "no"}},
 ]  # fmt: skip
 
 

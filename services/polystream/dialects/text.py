@@ -1,6 +1,4 @@
-"""The text of an answer and nothing else: the plain text form, and the one door of the articles that has no
-framing.
-"""
+"""The text of an answer and nothing else: the plain text form."""
 
 from polystream.core.events import Batch, Error, Event, Failed, Finished, Notice, Text
 

@@ -80,7 +80,8 @@ async def dial(origin: Origin, route: Route, context: ssl.SSLContext | None, tim
         reason, cause = f"TLS failed ({getattr(error, 'verify_message', '') or error.reason or error})", error
     except (OSError, UnicodeError) as error:  # UnicodeError: no host can have that name
         reason, cause = _reason(error), error
-    logger.warning("no connection to %s by way of %s:%s: %s", origin.authority, route.host, route.port, cause)
+    way = f" by way of {route.host}:{route.port}" if route.proxied else ""
+    logger.warning("no connection to %s%s: %s", origin.authority, way, cause)
     raise UpstreamUnavailable(f"The engine cannot be reached: {reason}.") from cause
 
 

@@ -56,7 +56,7 @@ class OpenAIEngine:
         default_model: str = "",
         connect_timeout_s: float = 5.0,
         first_token_timeout_s: float = 120.0,
-        stall_timeout_s: float = 60.0,
+        stall_timeout_s: float = 30.0,
         api_version: str = "",
         deployment: str = "",
         split_reasoning: bool = False,
@@ -127,6 +127,8 @@ class OpenAIEngine:
             page.status = 0
         if page.status == 0 or page.status in _ABSENT:
             return [Model(model.id, "unavailable") for model in self._models]
+        if page.status == 404 and not self._deployment:
+            logger.warning("the engine has no list of models (404): does its URL lack /v1?")
         listed = page.status == 200 and not self._deployment  # Azure lists models, a deployment serves one
         ids = _ids(bytes(page.body)) if listed else []
         return [Model(id, "ready") for id in ids or [self._default_model]]

@@ -224,7 +224,7 @@ def _convert(fields: object, where: str) -> Script:
         script = msgspec.convert(fields, Script, strict=False)
         script.cut()
     except (msgspec.ValidationError, ValueError) as error:
-        raise InvalidRequest(f"The script is not valid: {error}", param=where) from None
+        raise InvalidRequest(f"{where}: {error}", param=where) from None
     if script.fault is not None and not issubclass(BY_CODE.get(script.fault.code, object), StreamError):
         raise InvalidRequest(f"There is no error code {script.fault.code!r}.", param=where)
     return script

@@ -8,10 +8,12 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, Protocol
 
 from starlette.responses import Response, StreamingResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
+from polystream.core.events import Error
 from polystream.edge.readers import Readers
 from polystream.edge.sink import BufferSink
+from polystream.protocols.http import error_response
 
 #: Sent with every stream: nothing on the way may keep, change or hold it back.
 STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
@@ -47,10 +49,8 @@ class Connection(Protocol):
     lost: bool  #: whether the client is gone
     on_lost: Callable[[], None] | None  #: called when it goes
 
-    @property
-    def send(self) -> Send:
-        """The server's own `send` for the present response."""
-        ...
+    async def send(self, message: Message) -> None:
+        """The server's own `send` for this request."""
 
     def write_chunk(self, pieces: list[bytes]) -> int:
         """Write pieces of the present body at once, as one chunk; the bytes taken, 0 while the client takes
@@ -77,6 +77,11 @@ class ReaderResponse(Response):
 
         By the server's own `send`: the framework's wraps it in coroutines that have nothing to do here.
         """
+        if scope["http_version"] == "1.0":  # it knows no chunks, and so no body that can be seen to break off
+            self.readers.close(self.sink)
+            refusal = Error("invalid_request", "Streams need HTTP/1.1.", False)
+            await error_response(scope["path"], refusal, 505)(scope, receive, send)
+            return
         connection: Connection = scope["state"]["connection"]
         self.sink.unsent = connection.transport.get_write_buffer_size
         self.sink.output = connection.write_chunk

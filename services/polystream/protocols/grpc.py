@@ -36,6 +36,7 @@ def _answering(handler: Handler) -> Handler:
     @functools.wraps(handler)
     async def answer(self: "Streams", message: bytes, context: Context) -> Any:
         try:
+            self.check_size(message)
             return await handler(self, message, context)
         except StreamError as error:
             await _abort(context, error.as_event())
@@ -49,7 +50,13 @@ def _answering(handler: Handler) -> Handler:
 
 
 async def _abort(context: Context, error: Error) -> None:
-    await context.abort_with_status(to_status(proto.rpc_status(error)))
+    """End the call with the error's status; nothing is left to do when the call is gone."""
+    try:
+        await context.abort_with_status(to_status(proto.rpc_status(error)))
+    except grpc.aio.AbortError:
+        raise
+    except Exception as gone:
+        logger.debug("a call was gone before its status: %s", gone)
 
 
 class Streams:
@@ -77,7 +84,6 @@ class Streams:
     @_answering
     async def start(self, message: bytes, context: Context) -> None:
         """Start a generation and stream it."""
-        self._check_size(message)
         fields = proto.start_fields(message)
         metadata = {name: str(value) for name, value in context.invocation_metadata() or ()}
         record = await self._generations.start(
@@ -128,7 +134,8 @@ class Streams:
         if sink.error is not None:
             await _abort(context, sink.error)
 
-    def _check_size(self, message: bytes) -> None:
+    def check_size(self, message: bytes) -> None:
+        """Raises `TooLarge`."""
         if len(message) > self._request_max_bytes:
             raise TooLarge(f"The message is larger than {self._request_max_bytes} bytes.")
 

@@ -12,6 +12,7 @@ from grpc_reflection.v1alpha import reflection_pb2 as reflection_messages
 from polystream.edge import health
 from polystream.edge.readers import Readers
 from polystream.protocols.grpc import SERVICE, Context, Streams
+from polystream.protocols.sockets import listening
 
 #: How often watchers of the health service learn of a change, seconds.
 _HEALTH_S = 2.0
@@ -54,6 +55,7 @@ class GrpcListener:
     def __init__(self, readers: Readers, host: str, port: int, message_max_bytes: int, heartbeat_s: float):
         self._host = f"[{host}]" if ":" in host else host
         self._address = f"{self._host}:{port}"
+        self._ip, self._port = host, port
         self._health = _Health(readers)
         self._streams = Streams(readers, message_max_bytes)
         self._options = [
@@ -74,6 +76,7 @@ class GrpcListener:
         server.add_generic_rpc_handlers((self._streams.handlers(), _reflection_v1()))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         reflection.enable_server_reflection(_SERVICES, server)
+        listening(self._ip, self._port).close()  # gRPC's own words for a port that is taken are its core's
         try:
             port = server.add_insecure_port(self._address)
         except RuntimeError as error:

@@ -4,14 +4,14 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Callable, Iterator
-from typing import cast
+from typing import Any, cast
 
 import uvicorn
 from fastapi import FastAPI, Request, Response
 from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.routing import Route
-from starlette.types import ASGIApp, Send
+from starlette.types import ASGIApp, Message
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from polystream import __version__
@@ -24,6 +24,8 @@ from polystream.protocols.sockets import BACKLOG, listening
 
 #: Idle connections are kept longer than nginx keeps them (60 s), so that it never sends into a closing one.
 KEEP_ALIVE_S = 75
+#: Bytes of a request's line and headers together. What comes behind them in the same read counts too.
+HEAD_MAX_BYTES = 256 * 1024
 #: What is left of connections when the drain is over, seconds: all answers have ended by then.
 _LAST_BYTES_S = 5
 
@@ -68,39 +70,90 @@ def app(readers: Readers, request_max_bytes: int, status_hold_s: float) -> Api:
     )
 
 
-class _Protocol(HttpToolsProtocol):
-    """uvicorn's, which also hands the connection to the application (see `body.Connection`).
+class _Exchange:
+    """One request's side of its connection; see `body.Connection`.
 
-    ASGI cannot break a body off, see it stall, or tell that a client left without a task that waits for it.
+    uvicorn may have parsed the next request already.
     """
 
-    lost = False
-    on_lost: Callable[[], None] | None = None
+    def __init__(self, protocol: "_Protocol"):
+        self.transport = protocol.transport
+        self.on_lost: Callable[[], None] | None = None
+        self._protocol = protocol
+        self._cycle = protocol.cycle
 
     @property
-    def send(self) -> Send:
-        """Of the response under way."""
-        return cast(Send, self.cycle.send)
+    def lost(self) -> bool:
+        """Whether the client is gone."""
+        return self._protocol.lost
+
+    @property
+    def over(self) -> bool:
+        """Whether the answer is complete."""
+        return self._cycle.response_complete
+
+    async def send(self, message: Message) -> None:
+        """uvicorn's own `send` for this request."""
+        await self._cycle.send(cast(Any, message))
 
     def write_chunk(self, pieces: list[bytes]) -> int:
         """The hot path: a token goes out in the turn in which it came in, past task, generator and `send`."""
-        if self.flow.write_paused or self.transport.is_closing() or not self.cycle.chunked_encoding:
+        if self._cycle.flow.write_paused or self.transport.is_closing() or not self._cycle.chunked_encoding:
             return 0
         data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
         return len(data)
 
+
+class _Protocol(HttpToolsProtocol):
+    """uvicorn's, which also hands each request its side of the connection, in the scope's state.
+
+    ASGI cannot break a body off, see it stall, or tell that a client left without a task that waits for it.
+    """
+
+    lost = False
+
+    def __init__(self, *arguments: Any, **settings: Any):
+        super().__init__(*arguments, **settings)
+        self._exchanges: list[_Exchange] = []
+        self._head_bytes: int | None = 0  # None: between a head and the next
+
+    @property
+    def receiving(self) -> bool:
+        """Whether a request is under way whose end has not come."""
+        return self.cycle is not None and self.cycle.more_body and not self.cycle.response_started
+
+    def data_received(self, data: bytes) -> None:
+        """Refuse a head above the limit, which httptools would gather without end."""
+        if self._head_bytes is not None:
+            self._head_bytes += len(data)
+        super().data_received(data)
+        if self._head_bytes is not None and self._head_bytes > HEAD_MAX_BYTES:
+            self.send_400_response(f"A request's head has at most {HEAD_MAX_BYTES} bytes.")
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._head_bytes = 0
+
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self.scope["state"]["connection"] = self
         # 2.4: a response need not watch for the client's leaving. `on_lost` tells it.
         self.scope["asgi"]["spec_version"] = "2.4"
+
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        self._head_bytes = None
+        if self.cycle is not None and self.cycle.scope is self.scope:
+            exchange = _Exchange(self)
+            self._exchanges = [other for other in self._exchanges if not other.over] + [exchange]
+            self.scope["state"]["connection"] = exchange
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self.lost = True
-        if self.on_lost is not None:
-            self.on_lost()
+        for exchange in self._exchanges:
+            if exchange.on_lost is not None:
+                exchange.on_lost()
 
 
 class HttpServer(uvicorn.Server):
@@ -130,11 +183,14 @@ class HttpServer(uvicorn.Server):
         await self.serve([self._listener])
 
     def stop_listening(self) -> None:
-        """Refuse new connections, close idle ones, let the answers under way go on."""
+        """Refuse new connections, close idle ones and half requests, let the answers under way go on."""
         for server in self.servers:
             server.close()
         for connection in list(self.server_state.connections):
-            connection.shutdown()
+            if isinstance(connection, _Protocol) and connection.receiving:
+                connection.transport.abort()
+            else:
+                connection.shutdown()
 
     def stop(self) -> None:
         """End when the answers under way have ended."""

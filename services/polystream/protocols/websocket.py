@@ -1,7 +1,8 @@
 """The native dialect over WebSocket: several generations at once on one socket, each under the client's own
 `ref`.
 
-The websockets library's server is used as it is: its pings, its size limit, its flow control.
+The websockets library's server is used as it is (its pings, its size limit, its flow control), but for the
+frames of answers whose reader keeps up: those are spelled here and written at once.
 """
 
 import asyncio
@@ -119,7 +120,7 @@ class Session:
                 case socket.Cancel() as cancel:
                     await self._cancel(cancel)
                 case socket.Unfollow(ref=ref):
-                    self._readers.close(self._forget(ref))
+                    self._unfollow(ref)
         except StreamError as error:
             await self._send(socket.error(ref, error.as_event()))
         except ConnectionClosed:
@@ -193,12 +194,11 @@ class Session:
         if ref in self._sinks:
             raise InvalidRequest("That ref is in use.", param="ref")
 
-    def _forget(self, ref: str) -> _RefSink:
-        if ref not in self._sinks:
-            raise NotFound("No answer runs under that ref.", param="ref")
-        sink = self._sinks.pop(ref)
-        sink.abandon()
-        return sink
+    def _unfollow(self, ref: str) -> None:
+        """Leave it; one that has just ended is left already."""
+        if sink := self._sinks.pop(ref, None):
+            sink.abandon()
+            self._readers.close(sink)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)
