@@ -291,7 +291,8 @@ NONSENSE: list[Any] = [
     {"pieces": [{"bytes": "a!b="}]}, {"pieces": [{"tool_call": {"index": -1}}]},
     {"pieces": [{"tool_call": {}}]}, {"finish": "cancelled"}, {"pieces": [{"bogus": 1}]},
     {"pieces": [{"tool_call": {"index": 0, "bogus": 1}}]}, {"fault": {"kind": "error", "bogus": 1}},
-    {"fault": {"kind": "no"}}, {"fault": {"kind": "error", "at": -1}}, {"fault": {"kind": "error", "code": "no"}},
+    {"fault": {"kind": "no"}}, {"fault": {"kind": "error", "at": -1}},
+    {"fault": {"kind": "error", "code": "no"}},
 ]  # fmt: skip
 
 
