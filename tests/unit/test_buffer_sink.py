@@ -121,6 +121,7 @@ async def test_an_empty_batch_of_bytes_wakes_too_so_that_the_end_is_seen():
 @jumping
 async def test_a_sink_is_full_only_above_its_high_water_mark():
     sink = BufferSink(Words())
+    assert not sink.full
     sink.write(batch("x" * (HIGH_WATER - 1)))
     sink.write(batch("y", 2))
     assert not sink.full

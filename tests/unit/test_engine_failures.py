@@ -73,11 +73,30 @@ def test_a_refusal_has_the_code_of_our_list(status: int, body: Any, code: str) -
         (b"<!DOCTYPE html><html>", "an HTML page, which some proxy in between may have written"),
         (b"", "Too many requests; try again later."),
         (b"[]", "Too many requests; try again later."),
+        (b'{"error":{"message":["slow","down"]}}', "Too many requests; try again later."),
         (b'{"error":{"message":"' + b"x" * 5000 + b'"}}', "x" * 399 + "…"),
     ],
 )
 def test_a_refusals_words_are_found_in_whatever_shape_and_kept_short(body: bytes, message: str) -> None:
     assert failures.from_response(429, {}, body).message == message
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "code"),
+    [
+        (400, "the context window is full", "context_length_exceeded"),
+        (422, "maximum context length is 5", "context_length_exceeded"),
+        (404, "no context window here", "upstream_error"),
+        (400, "no such thing", "invalid_request"),
+    ],
+)
+def test_words_decide_only_about_a_bad_request(status: int, words: str, code: str) -> None:
+    assert failures.from_response(status, {}, words.encode()).code == code
+
+
+@pytest.mark.parametrize(("body", "words"), [(b"oops", "oops"), (b"", "no reason given")])
+def test_a_failure_of_the_engine_names_its_status(body: bytes, words: str) -> None:
+    assert failures.from_response(500, {}, body).message == f"The engine answered 500: {words}"
 
 
 def test_validation_errors_name_their_field() -> None:
@@ -88,6 +107,7 @@ def test_validation_errors_name_their_field() -> None:
 def test_the_parameter_at_fault_is_passed_on() -> None:
     error = failures.from_response(400, {}, b'{"error":{"message":"x","param":"temperature"}}')
     assert (error.code, error.param) == ("invalid_request", "temperature")
+    assert failures.from_response(400, {}, b'{"error":{"message":"x","param":5}}').param is None
 
 
 @pytest.mark.parametrize(
@@ -99,6 +119,8 @@ def test_the_parameter_at_fault_is_passed_on() -> None:
         ({"retry-after-ms": "soon", "retry-after": "9"}, 9.0),
         ({"retry-after": "-1"}, None),
         ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "Thu, 01 Jan 1970 00:00:00 -0000"}, 0.0),
         ({"retry-after": "soon"}, None),
         ({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}, 0.0),
         ({}, None),

@@ -57,9 +57,7 @@ def times(count: int, every: float, start: float = 0) -> Any:
 
 @pytest.mark.parametrize(("heartbeat_s", "stall_s", "every"), [(10, 30, 0.5), (60, 2, 0.1)])
 @jumping
-async def test_the_pulse_ticks_twenty_times_within_the_shorter_of_its_times(
-    heartbeat_s: float, stall_s: float, every: float
-):
+async def test_it_ticks_twenty_times_in_the_shorter_time(heartbeat_s: float, stall_s: float, every: float):
     pulse, ticks = Pulse(heartbeat_s, stall_s), Ticks()
     pulse.add(ticks)
     await asyncio.sleep(20.5 * every)

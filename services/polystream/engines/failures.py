@@ -112,13 +112,9 @@ def from_object(said: Any) -> StreamError:
 
 
 def error_in(said: Any) -> Any:
-    """What in a JSON value under status 200 says that something failed; None when nothing does."""
-    if isinstance(said, dict):
-        if said.get("error"):
-            return said["error"]
-        if said.get("object") == "error" or said.get("type") == "error":
-            return said
-    return None
+    """A JSON value under status 200 that is itself an error, without an `error` field; else None."""
+    named = isinstance(said, dict) and "error" in (said.get("object"), said.get("type"))
+    return said if named else None
 
 
 def scrub(text: str) -> str:
