@@ -119,9 +119,10 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _take_openai_variables(self) -> Self:
         """Azure's usual variables name the same things otherwise; ours win."""
+        azure = not self.engine_url  # a key that is meant for another host must not travel to ENGINE_URL's
         self.engine_url = self.engine_url or self.openai_api_base or "scripted:"
         self.default_model = self.default_model or self.openai_chat_engine
-        if not self.engine_key.get_secret_value():
+        if azure and not self.engine_key.get_secret_value():
             self.engine_key = self.openai_api_key
         return self
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from polystream.core.errors import InvalidRequest
 from polystream.core.events import Event, Finished, Reasoning, Started, Text, ToolCall
 from polystream.core.request import Message, Request
-from polystream.dialects import chat
+from polystream.dialects import chat, chat_request
 from polystream.dialects.json import decode
 from tests.fakes import record
 
@@ -45,12 +45,12 @@ FIELDS: dict[str, tuple[list[Any], list[Any]]] = {
 
 def parse(fields: Any) -> Any:
     """A body's fields."""
-    return decode(json.dumps(fields).encode(), chat.ChatFields)
+    return decode(json.dumps(fields).encode(), chat_request.ChatFields)
 
 
 def asked(**fields: Any) -> Request:
     """A request with one message besides."""
-    return chat.request(parse(MESSAGES | fields))
+    return chat_request.request(parse(MESSAGES | fields))
 
 
 def refused(**fields: Any) -> str | None:
@@ -80,7 +80,7 @@ def test_a_wrong_value_is_refused_by_its_name(name: str, value: Any):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in FIELDS if name != "messages"] + ["stream_options", *chat.PASSED_ON]
+    "name", [name for name in FIELDS if name != "messages"] + ["stream_options", *chat_request.PASSED_ON]
 )
 def test_a_null_is_as_good_as_no_field(name: str):
     assert asked(**{name: None}) == asked()
@@ -120,17 +120,20 @@ def test_logprobs_are_a_number_of_alternatives(fields: Any, alternatives: int | 
 @pytest.mark.parametrize(
     ("fields", "options"),
     [
-        ({}, chat.Options(False, False)),
-        ({"stream": False}, chat.Options(False, False)),
-        ({"stream": True}, chat.Options(True, False)),
-        ({"stream": True, "stream_options": {}}, chat.Options(True, False)),
-        ({"stream": True, "stream_options": {"include_usage": True}}, chat.Options(True, True)),
-        ({"stream": True, "stream_options": {"include_usage": False}}, chat.Options(True, False)),
-        ({"stream": True, "stream_options": {"include_obfuscation": False}}, chat.Options(True, False)),
+        ({}, chat_request.Options(False, False)),
+        ({"stream": False}, chat_request.Options(False, False)),
+        ({"stream": True}, chat_request.Options(True, False)),
+        ({"stream": True, "stream_options": {}}, chat_request.Options(True, False)),
+        ({"stream": True, "stream_options": {"include_usage": True}}, chat_request.Options(True, True)),
+        ({"stream": True, "stream_options": {"include_usage": False}}, chat_request.Options(True, False)),
+        (
+            {"stream": True, "stream_options": {"include_obfuscation": False}},
+            chat_request.Options(True, False),
+        ),
     ],
 )
-def test_how_the_answer_is_spelled_stands_in_the_request(fields: Any, options: chat.Options):
-    assert chat.options(parse(MESSAGES | fields)) == options
+def test_how_the_answer_is_spelled_stands_in_the_request(fields: Any, options: chat_request.Options):
+    assert chat_request.options(parse(MESSAGES | fields)) == options
 
 
 def test_how_the_answer_is_spelled_is_no_other_request():
@@ -163,7 +166,7 @@ def test_metadata_is_handed_on_with_a_completion_that_the_engine_shall_store():
     assert asked(store=False, metadata={"k": "v"}).extra == {"store": False}
 
 
-@pytest.mark.parametrize("name", [name for name in chat.PASSED_ON if name != "store"])
+@pytest.mark.parametrize("name", [name for name in chat_request.PASSED_ON if name != "store"])
 def test_a_field_for_the_engine_is_handed_on_as_it_is(name: str):
     values: list[Any] = [0, False, "", [], {"a": [None, 1.5]}]
     for value in values:
@@ -173,12 +176,12 @@ def test_a_field_for_the_engine_is_handed_on_as_it_is(name: str):
 def test_every_field_that_openai_python_can_send_is_known():
     sent = set(completion_create_params.CompletionCreateParamsStreaming.__annotations__)
     sent |= set(completion_create_params.CompletionCreateParamsBase.__annotations__)
-    assert sent <= set(chat.ChatFields.__struct_fields__)
+    assert sent <= set(chat_request.ChatFields.__struct_fields__)
 
 
 def test_every_known_field_is_tried():
-    known = set(chat.ChatFields.__struct_fields__)
-    assert known == {*FIELDS, *chat.PASSED_ON, "stream_options"}
+    known = set(chat_request.ChatFields.__struct_fields__)
+    assert known == {*FIELDS, *chat_request.PASSED_ON, "stream_options"}
 
 
 # ---- what clients send back of an answer ----

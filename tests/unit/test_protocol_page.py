@@ -15,7 +15,7 @@ from polystream.core.events import REASONS, Event
 from polystream.core.record import State
 from polystream.core.request import OnDisconnect
 from polystream.core.sink import COME_BACK
-from polystream.dialects import chat, native, socket
+from polystream.dialects import chat_request, native, socket
 from polystream.proto.polystream.v1 import streams_pb2 as pb
 from polystream.settings import Settings
 
@@ -137,8 +137,8 @@ def check_chat(page: str) -> None:
         r"^Handed on.*?\n\n(.*?)\.\n", section(page, "OpenAI chat completions"), re.M | re.S
     )
     assert handed_on
-    assert tuple(code(handed_on[1])) == chat.PASSED_ON
-    assert {*understood, *chat.PASSED_ON} == set(chat.ChatFields.__struct_fields__)
+    assert tuple(code(handed_on[1])) == chat_request.PASSED_ON
+    assert {*understood, *chat_request.PASSED_ON} == set(chat_request.ChatFields.__struct_fields__)
 
 
 def check_socket(page: str) -> None:

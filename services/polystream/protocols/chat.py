@@ -19,7 +19,7 @@ from polystream.core.events import Batch, Error, Event, Failed, Finished, Notice
 from polystream.core.record import ANONYMOUS, Record
 from polystream.core.request import OnDisconnect
 from polystream.core.sink import come_back_error
-from polystream.dialects import chat
+from polystream.dialects import chat, chat_request
 from polystream.dialects.json import decode
 from polystream.edge.readers import Readers
 from polystream.edge.sink import BufferSink
@@ -94,17 +94,17 @@ class Chat:
 
     async def complete(self, request: Request) -> Response:
         """A completion, streamed or whole."""
-        fields = decode(await read_body(request, self._request_max_bytes), chat.ChatFields)
-        options, key = chat.options(fields), idempotency_key(request)
+        fields = decode(await read_body(request, self._request_max_bytes), chat_request.ChatFields)
+        options, key = chat_request.options(fields), idempotency_key(request)
         default = OnDisconnect.CANCEL if key is None else OnDisconnect.GRACE
         record = await self._generations.start(
-            chat.request(fields), ANONYMOUS, default=default, dialect="chat", key=key
+            chat_request.request(fields), ANONYMOUS, default=default, dialect="chat", key=key
         )
         if options.stream:
             return await self._stream(request, record, options)
         return await self._whole(request, record)
 
-    async def _stream(self, request: Request, record: Record, options: chat.Options) -> Response:
+    async def _stream(self, request: Request, record: Record, options: chat_request.Options) -> Response:
         sink = _HeldSink(chat.Chunks(record, options.include_usage))
         await self._readers.open(record.id, None, ANONYMOUS, sink)
         try:
