@@ -49,7 +49,7 @@ class Settings(BaseSettings):
     )
     openai_api_base: str = Field("", description="Endpoint of Azure OpenAI, where ENGINE_URL is empty.")
     openai_api_key: SecretStr = Field(
-        SecretStr(""), description="Key of Azure OpenAI, where ENGINE_KEY is empty."
+        SecretStr(""), description="Key of Azure OpenAI, where ENGINE_URL and ENGINE_KEY are empty."
     )
     openai_chat_engine: str = Field(
         "", description="Deployment at Azure OpenAI, where DEFAULT_MODEL is empty."

@@ -176,3 +176,9 @@ def test_our_own_variables_win(name: str, value: Any, article: str, environment:
     environment.setenv(article, ARTICLE[article])
     environment.setenv(name.upper(), value.get_secret_value() if isinstance(value, SecretStr) else value)
     assert getattr(load(), name) == value
+
+
+def test_a_key_for_azure_does_not_travel_to_another_engine(environment: pytest.MonkeyPatch):
+    environment.setenv("OPENAI_API_KEY", "sk-article")
+    environment.setenv("ENGINE_URL", "http://localhost/v1")
+    assert load().engine_key.get_secret_value() == ""
