@@ -4,10 +4,10 @@ whole.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Protocol
 
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from polystream.core.events import Error
@@ -18,6 +18,9 @@ from polystream.protocols.http import error_response
 #: Sent with every stream: nothing on the way may keep, change or hold it back.
 STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
+
+#: A response's own streaming: head and body by the given `send`.
+Stream = Callable[[Send], Awaitable[None]]
 
 logger = logging.getLogger(__name__)
 
@@ -59,61 +62,50 @@ class Connection(Protocol):
         ...
 
 
-class ReaderResponse(Response):
-    """Mixed into a streaming response: ends with its client, and breaks the body off where it must.
-
-    Starlette may drop a body iterator without closing it, so the reader is closed here.
-    """
-
-    sink: BufferSink
-    readers: Readers
-
-    async def stream_to(self, send: Send) -> None:
-        """Send head and body."""
-        raise NotImplementedError
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Stream to the end of the log or of the connection.
-
-        By the server's own `send`: the framework's wraps it in coroutines that have nothing to do here.
-        """
-        if scope["http_version"] == "1.0":  # it knows no chunks, and so no body that can be seen to break off
-            self.readers.close(self.sink)
-            refusal = Error("invalid_request", "Streams need HTTP/1.1.", False)
-            await error_response(scope["path"], refusal, 505)(scope, receive, send)
-            return
-        connection: Connection = scope["state"]["connection"]
-        self.sink.unsent = connection.transport.get_write_buffer_size
-        self.sink.output = connection.write_chunk
-        self.sink.stalled = connection.transport.abort
-        connection.on_lost = self.sink.abandon
-        if connection.lost:
-            self.sink.abandon()
-        try:
-            await self.stream_to(connection.send)
-        except BrokenOff:
-            await _break_off(connection.transport, receive)
-        except Exception:
-            logger.exception("a body broke")
-            await _break_off(connection.transport, receive)
-        finally:
-            connection.on_lost = None
-            self.readers.close(self.sink)
-
-
-class LogResponse(ReaderResponse, StreamingResponse):
-    """A log in a chunked body."""
+class LogResponse(StreamingResponse):
+    """A log in a chunked body, by Starlette's own streaming."""
 
     def __init__(self, readers: Readers, sink: BufferSink, headers: dict[str, str], media_type: str):
-        self.readers = readers
-        self.sink = sink
-        StreamingResponse.__init__(
-            self, pieces(sink), headers=STREAM_HEADERS | headers, media_type=media_type
-        )
+        super().__init__(pieces(sink), headers=STREAM_HEADERS | headers, media_type=media_type)
+        self._readers = readers
+        self._sink = sink
 
-    async def stream_to(self, send: Send) -> None:
-        """Starlette's own streaming; the client's leaving is told by the connection."""
-        await self.stream_response(send)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Stream to the end of the log or of the connection."""
+        await stream_to_the_end(self._readers, self._sink, self.stream_response, scope, receive, send)
+
+
+async def stream_to_the_end(
+    readers: Readers, sink: BufferSink, stream: Stream, scope: Scope, receive: Receive, send: Send
+) -> None:
+    """Let a response stream its head and body, to the end of the log or of the connection, and close its
+    reader.
+
+    By the server's own `send`: the framework's wraps it in coroutines that have nothing to do here. Starlette
+    may drop a body iterator without closing it, so the reader is closed here.
+    """
+    if scope["http_version"] == "1.0":  # it knows no chunks, and so no body that can be seen to break off
+        readers.close(sink)
+        refusal = Error("invalid_request", "Streams need HTTP/1.1.", False)
+        await error_response(scope["path"], refusal, 505)(scope, receive, send)
+        return
+    connection: Connection = scope["state"]["connection"]
+    sink.unsent = connection.transport.get_write_buffer_size
+    sink.output = connection.write_chunk
+    sink.stalled = connection.transport.abort
+    connection.on_lost = sink.abandon
+    if connection.lost:
+        sink.abandon()
+    try:
+        await stream(connection.send)
+    except BrokenOff:
+        await _break_off(connection.transport, receive)
+    except Exception:
+        logger.exception("a body broke")
+        await _break_off(connection.transport, receive)
+    finally:
+        connection.on_lost = None
+        readers.close(sink)
 
 
 async def _break_off(transport: asyncio.Transport, receive: Receive) -> None:
