@@ -6,7 +6,6 @@ import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 import trustme
@@ -16,7 +15,16 @@ from polystream.engines.http import HttpClient
 from polystream.engines.http_connection import End
 from polystream.engines.http_dial import Origin, Route, route_to
 from tests.contract.test_http_client import fetched
-from tests.engine_server import CHUNKED, LAST, Wire, answering, engine_server, framed, on_every_loop
+from tests.engine_server import (
+    CHUNKED,
+    LAST,
+    EngineServer,
+    Wire,
+    answering,
+    engine_server,
+    framed,
+    on_every_loop,
+)
 
 ANSWER = CHUNKED + framed(b"hi") + LAST
 NAMES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "REQUEST_METHOD")
@@ -90,6 +98,14 @@ async def test_tls_is_checked_against_the_given_authority(authority: Authority) 
 
 
 @on_every_loop
+async def test_a_client_that_trusts_an_authority_also_speaks_without_tls(authority: Authority) -> None:
+    async with engine_server(answering(ANSWER)) as server:
+        client = HttpClient(5, authority.client)
+        assert (await fetched(client, server.url))[1].body == b"hi"
+        await client.close()
+
+
+@on_every_loop
 async def test_a_certificate_nobody_vouches_for_is_refused(authority: Authority) -> None:
     async with engine_server(answering(ANSWER), authority.server) as server:
         assert "TLS failed" in await refused(HttpClient(5), server.url)
@@ -116,6 +132,12 @@ async def test_a_tls_connection_that_is_cut_delivers_first(authority: Authority)
 def test_only_http_urls_are_taken(url: str) -> None:
     with pytest.raises(ValueError, match="URL"):
         HttpClient(5).endpoint("GET", url, {})
+
+
+def test_an_address_of_version_6_stands_in_brackets() -> None:
+    endpoint = HttpClient(5).endpoint("GET", "http://[::1]:8000/v1", {})
+    assert endpoint.head == b"GET /v1 HTTP/1.1\r\nhost: [::1]:8000\r\n"
+    assert (endpoint.origin.host, endpoint.origin.authority) == ("::1", "[::1]:8000")
 
 
 @pytest.mark.parametrize(
@@ -193,10 +215,8 @@ async def test_a_plain_request_goes_to_the_proxy_with_its_whole_url(monkeypatch:
 
 
 @asynccontextmanager
-async def tunnelling(
-    port: int, words: bytes = b"HTTP/1.1 200 Connection established\r\n\r\n"
-) -> AsyncIterator[Any]:
-    """A proxy that opens a tunnel to `port`, after these words."""
+async def tunnelling(port: int) -> AsyncIterator[EngineServer]:
+    """A proxy that opens a tunnel to `port`, whatever it is asked for."""
 
     async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(65536):
@@ -205,9 +225,7 @@ async def tunnelling(
 
     async def script(wire: Wire) -> None:
         await wire.request()
-        await wire.send(words)
-        if b" 200 " not in words:
-            return
+        await wire.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         try:
             await asyncio.gather(pump(wire.reader, writer), pump(reader, wire.writer))
@@ -237,16 +255,40 @@ async def test_a_tls_request_goes_through_a_tunnel(
         await client.close()
 
 
-@pytest.mark.parametrize(
-    "words",
-    [b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", b"no proxy\r\n\r\n", b"HTTP/1.1 ", b"x" * 70_000],
-)
+NOT_OPENED = {
+    "refused": (b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", "answered 'HTTP/1.1 407 Proxy"),
+    "another protocol": (b"SSH-2.0-2 x\r\n\r\n", "answered 'SSH-2.0-2 x'"),
+    "followed by something": (b"HTTP/1.1 200 OK\r\n\r\nearly", "answered 'HTTP/1.1 200 OK'"),
+    "without an end": (b"x" * 300_000, "answered 'xxx"),
+}
+
+
+@pytest.mark.parametrize(("words", "told"), NOT_OPENED.values(), ids=NOT_OPENED.keys())
 @on_every_loop
-async def test_a_tunnel_that_is_not_opened_is_told(words: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with tunnelling(0, words) as proxy:
+async def test_a_tunnel_that_is_not_opened_is_told_and_closed(
+    words: bytes, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def script(wire: Wire) -> None:
+        await wire.request()
+        await wire.send(words)
+        await wire.gone()
+
+    async with engine_server(script) as proxy:
         monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.port}")
-        assert "cannot be reached" in await refused(HttpClient(5), "https://engine.test")
-        assert len(proxy.requests) == 1
+        assert told in await refused(HttpClient(20), "https://engine.test")
+        [wire] = proxy.wires
+        await wire.over.wait()
+
+
+@on_every_loop
+async def test_a_proxy_that_leaves_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def script(wire: Wire) -> None:
+        await wire.request()
+        await wire.send(b"HTTP/1.1 ")
+
+    async with engine_server(script) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.port}")
+        assert "the proxy closed the connection" in await refused(HttpClient(20), "https://engine.test")
 
 
 @on_every_loop

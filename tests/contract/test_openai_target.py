@@ -72,6 +72,7 @@ async def test_a_request_is_what_openai_expects_and_no_more() -> None:
 @pytest.mark.usefixtures("_hostile_environment")
 @on_every_loop
 async def test_without_a_key_there_are_no_credentials_but_those_of_the_headers() -> None:
+    assert (await sent("{}/prefix"))[0] == "/prefix/chat/completions"
     assert "authorization" not in (await sent("{}/v1"))[1]
     assert (await sent("{}/v1", headers={"Authorization": "Basic x"}))[1]["authorization"] == "Basic x"
     assert (await sent("{}/v1", key="k", headers={"AUTHORIZATION": "Basic x"}))[1][
@@ -128,7 +129,13 @@ async def test_each_model_has_its_azure_deployment() -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"headers": {"x": "a\r\nb: c"}}, {"base_url": "http://e/?a=b"}, {"base_url": "e"}]
+    "settings",
+    [
+        {"headers": {"x": "a\r\nb: c"}},
+        {"base_url": "http://e/?a"},
+        {"base_url": "http://e/#a"},
+        {"base_url": "e"},
+    ],
 )
 def test_what_cannot_be_sent_is_refused_at_the_start(settings: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"header|URL"):

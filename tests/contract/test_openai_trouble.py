@@ -26,6 +26,14 @@ async def test_an_error_in_the_stream_is_raised_behind_what_came_before() -> Non
 
 
 @on_every_loop
+async def test_an_error_ends_the_answer_although_the_stream_goes_on() -> None:
+    error = b'data: {"error":{"message":"worker lost"}}\n\n'
+    async with engine_for(silent_after(error, every_s=0.05, then=b": ping\n\n")) as (engine, _):
+        async with asyncio.timeout(5):
+            assert (await ask(engine)).end == "upstream_error"
+
+
+@on_every_loop
 async def test_a_chunk_that_cannot_be_read_is_raised_behind_what_came_before() -> None:
     heard = await answered(
         CHUNKED + framed(said("so far") + b"data: {oops\n\n" + said("no", finish="stop")) + LAST
@@ -64,6 +72,15 @@ async def test_a_refusal_is_raised_with_its_words_and_leaves_the_connection_usab
             assert "slow down" in error.message
         assert (await ask(engine)).text == "ok now"
         assert len(server.wires) == 1
+
+
+@pytest.mark.parametrize("kind", ["text/plain; charset=utf-8", "text/event-stream", "text/html"])
+@on_every_loop
+async def test_a_refusals_words_are_read_in_any_content_type(kind: str) -> None:
+    body = b'data: {"error":"no room"}\n\n' if "event" in kind else b"no room"
+    error = (await answered(counted(body, "500 Oops", f"content-type: {kind}"))).error
+    assert error is not None
+    assert (error.code, error.message) == ("upstream_error", "The engine answered 500: no room")
 
 
 @on_every_loop
@@ -158,7 +175,12 @@ def silent_after(*pieces: bytes, every_s: float = 0.0, then: bytes = b"") -> Scr
     return script
 
 
-@pytest.mark.parametrize("then", [b"", b": ping\n\n", said({"role": "assistant", "content": ""})])
+FILTERED = (
+    b'data: {"choices":[],"prompt_filter_results":[{"content_filter_results":{"a":{"filtered":true}}}]}\n\n'
+)
+
+
+@pytest.mark.parametrize("then", [b"", b": ping\n\n", said({"role": "assistant", "content": ""}), FILTERED])
 @on_every_loop
 async def test_the_first_token_has_a_limit_that_nothing_but_content_meets(then: bytes) -> None:
     async with engine_for(silent_after(every_s=0.05, then=then), first_token_timeout_s=0.3) as (

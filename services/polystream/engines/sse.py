@@ -52,10 +52,7 @@ class SseParser:
                 events.append(self._take_data())
         if rest:
             self._line.append(rest)
-        if rest or self._data:
-            self._hold(0 if events else len(data))
-        else:
-            self._size = 0
+        self._hold(len(data) if (rest or self._data) and not events else 0)
         return events
 
     def close(self) -> bytes | None:
