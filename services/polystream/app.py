@@ -93,8 +93,6 @@ async def serve(settings: Settings, protocols: tuple[str, ...]) -> None:
 def _tune_garbage_collection() -> None:
     """What stands at start is never garbage, and logs are not cyclic: look rarely, and at less.
 
-    A tenth of a token's cost.
-
     Reference counts free nearly everything at once; what waits for a collection is bounded by the threshold.
     """
     gc.collect()
