@@ -6,7 +6,7 @@ dataclasses, not frozen: one is built per token, and a frozen one costs three ti
 """
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 #: Attempt k numbers its events from k * ATTEMPT_SPAN; above LOG_MAX_EVENTS, so that attempts never meet.
 ATTEMPT_SPAN = 1 << 20
@@ -164,14 +164,19 @@ def byte_size(event: Event) -> int:
     return 0
 
 
+def _plain(events: list[Event]) -> bool:
+    return all(type(event) is Text and event.logprobs is None and event.tokens is None for event in events)
+
+
 class Batch:
     """Consecutive events of one log as they travel together: one per network read of the engine, shared by
     all readers.
 
-    `encodings` holds the batch as each dialect spells it, filled by the first sink that needs it.
+    `plain`: its events, when it is nothing but text, as nearly all are. `encodings` holds the batch as each dialect spells it,
+    filled by the first sink that needs it.
     """
 
-    __slots__ = ("encodings", "events", "first_seq", "last", "last_seq")
+    __slots__ = ("encodings", "events", "first_seq", "last", "last_seq", "plain")
 
     def __init__(self, first_seq: int, events: list[Event]):
         self.first_seq = first_seq
@@ -179,7 +184,13 @@ class Batch:
         self.events = events
         event = events[-1]
         #: The generation's last event, when the batch ends with it.
-        self.last: Last | None = event if isinstance(event, Finished | Failed) else None
+        self.last: Last | None = None
+        self.plain: list[Text] | None = None
+        if type(event) is Text:
+            if event.logprobs is None and event.tokens is None and (len(events) == 1 or _plain(events)):
+                self.plain = cast(list[Text], events)
+        elif isinstance(event, Finished | Failed):
+            self.last = event
         self.encodings: dict[str, list[bytes]] = {}
 
     @property

@@ -23,9 +23,11 @@ from polystream.core.events import (
     Usage,
     byte_size,
 )
-from polystream.core.ports import Answer, Sink, Store, Unwatch, Verdict
+from polystream.core.ports import Sink, Store, Unwatch, Verdict
 from polystream.core.record import Record
 
+#: Looked up once: an enum's members are slow to reach.
+_OK = Verdict.OK
 #: How long a reader is told to wait before it comes back, milliseconds: long enough for a proxy to see the
 #: change.
 COME_BACK_MS = 200
@@ -45,9 +47,25 @@ class Log:
     """The producing side of one attempt: numbers, counts, digests and appends, and keeps a copy until the
     end.
 
-    `on_cancel` is called when the record carries the cancel
-    flag, `on_lost` when this attempt may write no more.
+    `on_cancel` is called when the record carries the cancel flag, `on_lost` when this attempt may write no
+    more, `on_full` when events do not fit the limits. `sealed`: only `end` may follow; `ended`: nothing may.
     """
+
+    __slots__ = (
+        *(
+            "_before",
+            "_bytes",
+            "_copy",
+            "_digest",
+            "_done",
+            "_first",
+            "_first_seq",
+            "_max_bytes",
+            "_max_events",
+        ),
+        *("_on_cancel", "_on_full", "_on_lost", "_record", "_recreated", "_recreating", "_store"),
+        *("ended", "sealed", "tokens"),
+    )
 
     def __init__(
         self,
@@ -57,6 +75,7 @@ class Log:
         limits: LogLimits,
         on_cancel: Callable[[], None],
         on_lost: Callable[[], None],
+        on_full: Callable[[], None],
     ):
         self._store = store
         self._record = record
@@ -64,6 +83,7 @@ class Log:
         self._max_events, self._max_bytes = limits.max_events, limits.max_bytes
         self._on_cancel = on_cancel
         self._on_lost = on_lost
+        self._on_full = on_full
         self._first = first
         self._first_seq = record.attempt * ATTEMPT_SPAN
         self._copy: list[Event] = [first]
@@ -73,37 +93,34 @@ class Log:
         self._done = partial(self._answered, False)
         self._recreating: asyncio.Task[None] | None = None
         self.tokens = 0
-        self.ended = False
+        self.sealed = self.ended = False
 
-    def append(self, events: list[Event]) -> bool:
-        """Append events; False when they do not fit the limits, after which only `end` may follow.
+    def append(self, events: list[Event]) -> None:
+        """Append events, all or none; nothing once it is sealed, as by events that did not fit.
 
         The hot path: once for each network read of the engine.
         """
-        if self.ended:
-            return True
-        size, tokens = self._bytes, self.tokens
-        said: list[bytes | None] = []  # None: what was said before is void
+        if self.sealed:
+            return
+        size, tokens, digest = self._bytes, self.tokens, self._digest
+        said = b""
         for event in events:
             if type(event) is Text:
                 text = event.text.encode()
-                said.append(text)
+                said += text
                 size += len(text) if event.logprobs is None else byte_size(event)
                 tokens += 1 if event.tokens is None else event.tokens
             else:
                 size += byte_size(event)
                 if isinstance(event, Notice) and event.kind == "restart":
-                    said.append(None)
+                    said, digest = b"", hashlib.sha256()  # what was said before is void
         if size > self._max_bytes or len(self._copy) + len(events) >= self._max_events:
-            return False
-        self._bytes, self.tokens = size, tokens
-        for void_or_text in said:
-            if void_or_text is None:
-                self._digest = hashlib.sha256()
-            else:
-                self._digest.update(void_or_text)
+            self.sealed = True
+            self._on_full()
+            return
+        digest.update(said)
+        self._bytes, self.tokens, self._digest = size, tokens, digest
         self._write(events)
-        return True
 
     def end(self, last: Last) -> None:
         """Append the last event with the log's count and digest; once."""
@@ -111,8 +128,12 @@ class Log:
             return
         last.events = self._before + len(self._copy) + 1
         last.sha256 = self._digest.hexdigest()
-        self.ended = True
+        self.abandon()
         self._write([last])
+
+    def abandon(self) -> None:
+        """Write nothing more."""
+        self.sealed = self.ended = True
 
     def estimated_usage(self, request_bytes: int) -> Usage:
         """What was delivered, when no engine said: pieces as tokens, and four bytes of prompt to a token."""
@@ -124,25 +145,25 @@ class Log:
         if self._recreating is None:
             self._store.append(self._record.id, self._record.attempt, first_seq, events, self._done)
 
-    def _answered(self, recreated: bool, answer: Answer) -> None:
+    def _answered(self, recreated: bool, verdict: Verdict, tail: int, cancel: bool) -> None:
         """Obey, unless the append is from before the log was created again: it says nothing of the new."""
-        if answer.verdict is not Verdict.OK and recreated is self._recreated:
-            self._obey(answer)
-        if answer.cancel and not self.ended:
+        if verdict is not _OK and recreated is self._recreated:
+            self._obey(verdict, tail)
+        if cancel and not self.ended:
             self._on_cancel()
 
-    def _obey(self, answer: Answer) -> None:
-        match answer.verdict:
+    def _obey(self, verdict: Verdict, tail: int) -> None:
+        match verdict:
             case Verdict.FENCED:
                 self._lose()
             case Verdict.BEHIND:
-                self._resend(answer.tail + 1)
+                self._resend(tail + 1)
             case Verdict.GONE:
                 self._recreate()
 
     def _lose(self) -> None:
         if not self.ended:
-            self.ended = True
+            self.abandon()
             self._on_lost()
 
     def _resend(self, seq: int) -> None:
@@ -178,6 +199,21 @@ class Follower:
     nothing and
     holds a bounded number of bytes. One that lags more than `max_lag` bytes is told to come back.
     """
+
+    __slots__ = (
+        *(
+            "_catching_up",
+            "_closed",
+            "_lag",
+            "_live",
+            "_max_lag",
+            "_owner",
+            "_position",
+            "_reading",
+            "_store",
+        ),
+        *("_tail", "_unwatch", "id", "invited", "on_close", "sink"),
+    )
 
     def __init__(self, store: Store, id: str, owner: str, after: int, sink: Sink, max_lag: int):
         self.id = id
@@ -233,8 +269,9 @@ class Follower:
 
     def _receive(self, batch: Batch) -> None:
         if self._live and not self.sink.full:
-            if batch.first_seq == self._position + 1:
-                self._hand_over(batch)
+            if batch.first_seq == self._position + 1 and batch.last is None:  # as `_hand_over`: the hot path
+                self._position = batch.last_seq
+                self.sink.write(batch)
             else:
                 self._align(batch)
             return

@@ -72,16 +72,9 @@ class Verdict(Enum):
     GONE = "gone"  #: there is no such log
 
 
-@dataclass(slots=True)
-class Answer:
-    """A store's answer to an append: the verdict, the number of the log's last event, and the cancel flag.
-
-    Not frozen, like events: one is built per append.
-    """
-
-    verdict: Verdict
-    tail: int = -1
-    cancel: bool = False
+#: A store's answer to an append: the verdict, the number of the log's last event (-1: there is none), and the
+#: cancel flag. No object: there is an answer to each append.
+Done = Callable[[Verdict, int, bool], None]
 
 
 class Store(Protocol):
@@ -104,9 +97,7 @@ class Store(Protocol):
         """Write the record and seq 0 in one step. The id must be new, unless its log is gone."""
         ...
 
-    def append(
-        self, id: str, attempt: int, first_seq: int, events: list[Event], done: Callable[[Answer], None]
-    ) -> None:
+    def append(self, id: str, attempt: int, first_seq: int, events: list[Event], done: Done) -> None:
         """Append events numbered from `first_seq`; idempotent. Never blocks; calls `done` once, now or later.
 
         The caller leaves the list alone from then on.

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from polystream.core.errors import Internal, StreamError, TooLarge
-from polystream.core.events import Event, Failed, Finished, Last, Started
+from polystream.core.events import Failed, Finished, Last, Started
 from polystream.core.log import Log, LogLimits
 from polystream.core.ports import Ending, Engine, Store
 from polystream.core.record import Record
@@ -30,6 +30,11 @@ class Limits:
 class Producer:
     """One generation being produced by this replica; `on_end` is called when it is over."""
 
+    __slots__ = (
+        *("_deadline", "_engine", "_limits", "_log", "_loop", "_on_end", "_orphaned", "_readers", "_stopped"),
+        *("_task", "record"),
+    )
+
     def __init__(
         self,
         store: Store,
@@ -43,12 +48,12 @@ class Producer:
         self._engine = engine
         self._limits = limits
         self._on_end = on_end
-        self._log = Log(store, record, started, limits.log, self.cancel, self.abort)
+        self._log = Log(store, record, started, limits.log, self.cancel, self.abort, self._stop_full)
         self._readers = 0
         self._orphaned: asyncio.TimerHandle | None = None
         self._stopped: Last | None = None
         self._loop = asyncio.get_running_loop()
-        self._task = self._loop.create_task(engine.generate(record.request, self._emit))
+        self._task = self._loop.create_task(engine.generate(record.request, self._log.append))
         self._task.add_done_callback(self._finish)
         self._deadline = self._loop.call_later(limits.generation_max_s, self._stop, Finished("budget"))
         if record.on_disconnect is OnDisconnect.GRACE:
@@ -60,7 +65,7 @@ class Producer:
 
     def abort(self) -> None:
         """Stop the engine and write nothing: the log is another's, or this process ends."""
-        self._log.ended = True
+        self._log.abandon()
         self._task.cancel()
 
     def reader_came(self) -> None:
@@ -85,13 +90,13 @@ class Producer:
     def _wait_for_reader(self) -> None:
         self._orphaned = self._loop.call_later(self._limits.orphan_grace_s, self.cancel)
 
-    def _emit(self, events: list[Event]) -> None:
-        if self._stopped is None and not self._log.append(events):
-            self._stop(Failed(TooLarge("The answer grew above what a log may hold.").as_event()))
+    def _stop_full(self) -> None:
+        self._stop(Failed(TooLarge("The answer grew above what a log may hold.").as_event()))
 
     def _stop(self, last: Last) -> None:
         if self._stopped is None and not self._log.ended:
             self._stopped = last
+            self._log.sealed = True
             self._task.cancel()
 
     def _finish(self, task: "asyncio.Task[Ending]") -> None:

@@ -51,11 +51,14 @@ class Chunks:
         self._text_head = self._head + '{"index":0,"delta":{"content":'
         self._text_end = '},"logprobs":null,"finish_reason":null}' + end
         self._end = end
-        self._spoke = False
+        self.spoke = False
 
     def encode(self, batch: Batch) -> list[bytes]:
         """The batch's chunks as one piece; up to where it breaks, and an error there."""
-        at = _restart(batch, self._spoke)
+        if batch.plain is not None:
+            head, tail = self._text_head, self._text_end
+            return ["".join([f"{head}{quote(event.text)}{tail}" for event in batch.plain]).encode()]
+        at = _restart(batch, self.spoke)
         text = "".join(map(self._chunk, batch.events if at is None else batch.events[:at]))
         if at is not None:
             text += self._chunk(Failed(UpstreamDisconnected().as_event()))
@@ -63,8 +66,8 @@ class Chunks:
 
     def breaks(self, batch: Batch) -> bool:
         """A restart after words, which cannot be taken back."""
-        broken = _restart(batch, self._spoke) is not None
-        self._spoke = self._spoke or any(map(_says, batch.events))
+        broken = _restart(batch, self.spoke) is not None
+        self.spoke = self.spoke or any(map(_says, batch.events))
         return broken
 
     def come_back(self, reason: str, retry_after_ms: int) -> bytes | None:

@@ -5,19 +5,25 @@ A form says how events are written, and how the body ends: properly, or so that 
 
 from polystream.core.events import Batch, Error, Event
 from polystream.dialects import native
+from polystream.dialects.json import quote
+
+
+_TEXT_LINE = native.TEXT + "\n"
 
 
 class Ndjson:
     """An event a line, ended by LF."""
 
     key = "ndjson"
+    spoke = False
     resumable = True
     heartbeat: bytes | None = native.heartbeat() + b"\n"
 
     def encode(self, batch: Batch) -> list[bytes]:
         """The batch's lines as one piece."""
-        lines = native.encode(batch)
-        return [b"\n".join(lines) + b"\n"]
+        if batch.plain is not None:
+            return [native.spell(_TEXT_LINE, batch, batch.plain)]
+        return [b"\n".join(native.encode(batch)) + b"\n"]
 
     def breaks(self, batch: Batch) -> bool:
         """Never: every end has its line."""
@@ -37,22 +43,35 @@ class Ndjson:
 
 
 class Frames(Ndjson):
-    """The bare JSON of each event, a message each: what WebSocket frames hold."""
+    """The JSON of each event under a client's `ref`, a message each: what WebSocket frames hold.
 
-    key = "native"
-    heartbeat: bytes | None = native.heartbeat()
+    The socket has one heartbeat for all its answers, so an answer has none.
+    """
+
+    heartbeat: bytes | None = None
+
+    def __init__(self, ref: str):
+        self.key = f"frames {ref}"
+        head = f'{{"ref":{quote(ref)},'
+        self._head = head.encode()
+        self._text = head.replace("%", "%%") + native.TEXT[1:]
 
     def encode(self, batch: Batch) -> list[bytes]:
         """A message an event."""
-        return native.encode(batch)
+        if batch.plain is not None and len(batch.plain) == 1:
+            return [native.spell(self._text, batch, batch.plain)]
+        return [self._under_ref(message) for message in native.encode(batch)]
 
     def come_back(self, reason: str, retry_after_ms: int) -> bytes | None:
         """A message."""
-        return native.come_back(reason, retry_after_ms)
+        return self._under_ref(native.come_back(reason, retry_after_ms))
 
     def lost(self, after: int) -> bytes | None:
         """A message."""
-        return native.lost(after)
+        return self._under_ref(native.lost(after))
+
+    def _under_ref(self, message: bytes) -> bytes:
+        return self._head + message[1:]
 
 
 class Sse:
@@ -63,6 +82,7 @@ class Sse:
     """
 
     resumable = True
+    spoke = False
     heartbeat: bytes | None = b": heartbeat\n\n"
 
     def __init__(self, id: str = ""):
@@ -71,9 +91,16 @@ class Sse:
 
     def encode(self, batch: Batch) -> list[bytes]:
         """The batch's events as one piece."""
+        if batch.plain is not None:
+            prefix, texts = self._prefix, enumerate(batch.plain, batch.first_seq)
+            events = [
+                f"{prefix}{seq}\nevent: text\ndata: {native.TEXT % (seq, quote(event.text))}\n\n"
+                for seq, event in texts
+            ]
+            return ["".join(events).encode()]
         data = iter(native.encode(batch))
-        events = enumerate(batch.events, batch.first_seq)
-        return [b"".join([b"%b%b\n\n" % (self._head(seq, event), next(data)) for seq, event in events])]
+        heads = [self._head(seq, event) for seq, event in enumerate(batch.events, batch.first_seq)]
+        return [b"".join([b"%b%b\n\n" % (head, next(data)) for head in heads])]
 
     def _head(self, seq: int, event: Event) -> bytes:
         return f"{self._prefix}{seq}\nevent: {event.type}\ndata: ".encode()

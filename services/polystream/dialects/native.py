@@ -126,6 +126,18 @@ def idempotency_key(value: str | None, param: str) -> str | None:
 
 # ---- events ----
 
+#: A text as JSON, by its seq and its quoted text: nearly every event of a log.
+TEXT = '{"seq":%d,"type":"text","text":%s}'
+
+
+def spell(template: str, batch: Batch, texts: list[Text]) -> bytes:
+    """A batch that is `plain`, by a template of seq and quoted text."""
+    if len(texts) == 1:
+        return (template % (batch.first_seq, quote(texts[0].text))).encode()
+    return "".join(
+        [template % (seq, quote(event.text)) for seq, event in enumerate(texts, batch.first_seq)]
+    ).encode()
+
 
 def encode(batch: Batch) -> list[bytes]:
     """Each event of a batch as JSON, made once a batch."""
@@ -138,8 +150,6 @@ def encode(batch: Batch) -> list[bytes]:
 
 def event_json(seq: int, event: Event) -> bytes:
     """One event as ASCII JSON, `seq` and `type` first."""
-    if type(event) is Text and event.logprobs is None and event.tokens is None:  # nearly every event of a log
-        return f'{{"seq":{seq},"type":"text","text":{quote(event.text)}}}'.encode()
     return dumps({"seq": seq, "type": event.type} | fields_of(event)).encode()
 
 

@@ -45,6 +45,7 @@ class Messages:
 
     key = "proto"
     resumable = True
+    spoke = False
     heartbeat: bytes | None = pb.Event(heartbeat=pb.Heartbeat()).SerializeToString()
 
     def encode(self, batch: Batch) -> list[bytes]:

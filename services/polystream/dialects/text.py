@@ -11,10 +11,12 @@ class PlainText:
     heartbeat: bytes | None = None
 
     def __init__(self) -> None:
-        self._spoke = False
+        self.spoke = False
 
     def encode(self, batch: Batch) -> list[bytes]:
         """The batch's text as one piece, or nothing."""
+        if batch.plain is not None and len(batch.plain) == 1:
+            return [batch.plain[0].text.encode()]
         text = "".join([event.text for event in batch.events if type(event) is Text])
         return [text.encode()] if text else []
 
@@ -26,13 +28,13 @@ class PlainText:
     def _breaks(self, event: Event) -> bool:
         match event:
             case Text():
-                self._spoke = True
+                self.spoke = True
             case Failed():
                 return True
             case Finished():
                 return event.reason == "cancelled"
             case Notice(kind="restart"):
-                return self._spoke
+                return self.spoke
         return False
 
     def come_back(self, reason: str, retry_after_ms: int) -> bytes | None:

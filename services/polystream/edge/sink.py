@@ -34,6 +34,8 @@ class Form(Protocol):
         """Whether its reader can come back with a position."""
         ...
 
+    spoke: bool  #: whether its reader has been given words: set here, and for plain batches by the sink
+
     @property
     def heartbeat(self) -> bytes | None:
         """A sign of life, or None where the form has no room for one."""
@@ -44,7 +46,10 @@ class Form(Protocol):
         ...
 
     def breaks(self, batch: Batch) -> bool:
-        """Whether the body must break off after this batch, so that it cannot look whole."""
+        """Whether the body must break off after this batch, so that it cannot look whole.
+
+        Asked once for each batch that is not plain, which never breaks.
+        """
         ...
 
     def come_back(self, reason: str, retry_after_ms: int) -> bytes | None:
@@ -72,6 +77,12 @@ class BufferSink:
     has not taken. `stalled` is called when it takes nothing for too long.
     """
 
+    __slots__ = (
+        *("_form", "_given", "_key", "_loop", "_seen_given", "_size", "_taken", "_waiter"),
+        *("broken", "ended", "follower", "full", "last", "moved", "output", "pieces", "resumable", "stalled"),
+        "unsent",
+    )
+
     def __init__(self, form: Form):
         self._form = form
         self._key = form.key
@@ -86,23 +97,27 @@ class BufferSink:
         self.stalled: Callable[[], object] = lambda: None
         self.full = False  #: past the high-water mark
         self._loop = asyncio.get_running_loop()
-        self.moved = self._loop.time()  #: when its reader was last given or last took something
+        self.moved = self._loop.time()  #: when its reader was last given or last took something; see `tick`
         self._size = 0
         self._waiter: asyncio.Future[None] | None = None
-        self._given = self._taken = 0
+        self._given = self._seen_given = self._taken = 0
 
     def write(self, batch: Batch) -> None:
         """Encode once a dialect, gather, wake; nothing more after an end that the form made."""
         if self.ended:
             return
         pieces = batch.encodings.get(self._key)
+        form = self._form
         if pieces is None:
-            pieces = batch.encodings[self._key] = self._form.encode(batch)
-        if batch.last is not None:
-            self.last = batch
-            self.ended = True
-        if self._form.breaks(batch):
-            self.ended = self.broken = True
+            pieces = batch.encodings[self._key] = form.encode(batch)
+        if batch.plain is not None:
+            form.spoke = True
+        else:
+            if batch.last is not None:
+                self.last = batch
+                self.ended = True
+            if form.breaks(batch):
+                self.ended = self.broken = True
         self._gather(pieces)
 
     def come_back(self, reason: str, retry_after_ms: int) -> None:
@@ -137,7 +152,6 @@ class BufferSink:
         pieces, self.pieces = self.pieces, []
         size, self._size = self._size, 0
         self._given += size
-        self.moved = self._loop.time()
         if self.full:
             self.full = False
             if self.follower is not None:
@@ -145,12 +159,17 @@ class BufferSink:
         return pieces
 
     def tick(self, now: float, heartbeat_s: float, stall_s: float) -> None:
-        """Called by the pulse: a sign of life when silent, the end of a reader that takes nothing."""
+        """Called by the pulse: a sign of life when silent, the end of a reader that takes nothing.
+
+        Only here is looked at the clock, not once a token: `moved` is late by a turn of the pulse at most.
+        """
+        if self._given != self._seen_given:
+            self._seen_given, self.moved = self._given, now
         unsent = self.unsent()
         if self._waiting and not unsent:
             if now - self.moved >= heartbeat_s and self._form.heartbeat is not None and not self.ended:
-                self.moved = now
                 self._gather([self._form.heartbeat])
+                self._seen_given, self.moved = self._given, now
             return
         taken = self._given - unsent
         if taken != self._taken:
@@ -177,12 +196,11 @@ class BufferSink:
         if pieces:
             if waiting and self.output is not None and (taken := self.output(pieces)):
                 self._given += taken
-                self.moved = self._loop.time()
-                pieces = []
+                if not self.ended:
+                    return
             else:
                 self.pieces += pieces
-                for piece in pieces:
-                    self._size += len(piece)
+                self._size += sum(map(len, pieces))
                 self.full = self._size > HIGH_WATER
-        if waiter is not None and waiting and (pieces or self.ended):
+        if waiter is not None and waiting and (self.pieces or self.ended):
             waiter.set_result(None)

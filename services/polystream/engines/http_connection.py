@@ -63,6 +63,12 @@ class Connection(asyncio.Protocol):
     `on_change` is called when it changes outside an exchange: it has become `free`, or `closed`.
     """
 
+    __slots__ = (
+        *("_answered", "_complete", "_ended", "_fault", "_head", "_head_bytes", "_header_count", "_headers"),
+        *("_keep", "_linger", "_overhead", "_parser", "_parts", "_receiver", "_told", "_timer", "_transport"),
+        *("closed", "on_change"),
+    )
+
     def __init__(self) -> None:
         self.closed = False
         self.on_change: Callable[[Connection], None] | None = None

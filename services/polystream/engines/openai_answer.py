@@ -23,6 +23,10 @@ _REFUSAL_MAX_BYTES = 64 * 1024
 class ChatAnswer:
     """One answer; see `http_connection.Receiver` for who calls it, `Patience` for the limits in seconds."""
 
+    __slots__ = (
+        *("_body", "_decoder", "_emit", "_failure", "_head", "_parser", "_patience", "_stop", "_streamed"),
+    )
+
     def __init__(self, emit: Emit, first_s: float, stall_s: float, split_reasoning: bool):
         self._emit = emit
         self._patience = Patience(first_s, stall_s, self._give_up)
@@ -61,14 +65,17 @@ class ChatAnswer:
 
     def data(self, data: bytes) -> None:
         """One network read."""
-        self._patience.heard()
+        patience, decoder = self._patience, self._decoder
+        patience.heard = True
         if not self._streamed:
             self._gather(data)
             return
-        events = self._decoder.feed(self._parser.feed(data))
-        if events:
+        events = decoder.feed(self._parser.feed(data))
+        if patience.waiting:
             self._pass_on(events)
-        if self._decoder.done or self._decoder.error is not None:
+        elif events:
+            self._emit(events)
+        if decoder.done or decoder.error is not None:
             self._leave(linger=True)
 
     def close(self) -> None:
@@ -89,8 +96,7 @@ class ChatAnswer:
             self._read_rest()
         elif end in (End.COMPLETE, End.EOF):
             self._read_whole()
-        if held := decoder.close():
-            self._pass_on(held)
+        self._pass_on(decoder.close())
         if decoder.error is not None:
             raise decoder.error
         if decoder.finish is not None or decoder.done:
@@ -102,9 +108,11 @@ class ChatAnswer:
         raise errors.UpstreamDisconnected() if end is End.BROKEN else errors.UpstreamIncomplete()
 
     def _pass_on(self, events: list[Event]) -> None:
+        """Events that may be the first, or held back to the end."""
         if self._patience.waiting and any(not isinstance(event, Notice) for event in events):
             self._patience.content()
-        self._emit(events)
+        if events:
+            self._emit(events)
 
     def _gather(self, data: bytes) -> None:
         self._body += data
@@ -120,8 +128,7 @@ class ChatAnswer:
         """The last event may lack its blank line. One that cannot be read was cut; the end says so too."""
         rest = self._parser.close()
         if rest is not None and self._decoder.error is None:
-            if events := self._decoder.feed([rest]):
-                self._pass_on(events)
+            self._pass_on(self._decoder.feed([rest]))
             if isinstance(self._decoder.error, errors.UpstreamBadChunk):
                 self._decoder.error = None
 

@@ -47,6 +47,11 @@ class ChatDecoder:
     `finish`: the engine's finish reason; `done`: `[DONE]` has come; `error`: why nothing after it counts.
     """
 
+    __slots__ = (
+        *("_halves", "_model", "_odd", "_plain", "_splitter", "_tools", "_usage", "_verdicts"),
+        *("done", "error", "finish"),
+    )
+
     def __init__(self, split_reasoning: bool = False):
         self.finish: str | None = None
         self.done = False
@@ -67,14 +72,15 @@ class ChatDecoder:
             for data in chunks:
                 if self.done or self.error is not None:
                     break
-                if self._plain and not self._halves.waiting:
+                if self._plain and not self._halves.held:
                     try:
                         plain = decode_plain(data)
+                    except msgspec.MsgspecError:
+                        pass  # it says more, or other things
+                    else:
                         events.append(Text(plain.choices[0].delta.content))
                         self._model = plain.model or self._model
                         continue
-                    except msgspec.MsgspecError:
-                        pass  # it says more, or other things
                 self._read(data, events)
         except RecursionError:
             self.error = UpstreamBadChunk("The engine sent JSON that is nested too deeply.")
@@ -98,7 +104,7 @@ class ChatDecoder:
     def _read(self, data: bytes, events: list[Event]) -> None:
         try:
             chunk: Chunk | None = decode(data)
-            self._odd = self._halves.waiting
+            self._odd = bool(self._halves.held)
         except msgspec.MsgspecError:
             chunk = self._decode_odd(data)
         if chunk is None:

@@ -1,6 +1,6 @@
 """How long an engine may be silent: one lazy timer per answer, not one per token.
 
-A token costs a look at the clock; the timer finds out, when it fires, whether it was needed.
+A token sets a flag; the timer finds out, when it fires, whether it was set.
 """
 
 import asyncio
@@ -8,16 +8,20 @@ from collections.abc import Callable
 
 from polystream.core.errors import StreamError, UpstreamStalled, UpstreamTimeout
 
+#: Looks within the limit of silence: by one of them at most it is told late.
+_LOOKS = 8
+
 
 class Patience:
     """Calls `on_end` once with what was missed: the first content in `first_s`, or any byte for `stall_s`
     after it.
 
     The first limit is absolute, so that keep-alive comments do not extend it; the second is about silence, of
-    which a comment is none. Both in seconds, from `start`.
+    which a comment is none, and is told late by an eighth at most. Both in seconds, from `start`. `heard` is
+    set by whoever receives bytes.
     """
 
-    __slots__ = ("_first_s", "_heard", "_loop", "_on_end", "_stall_s", "_timer", "waiting")
+    __slots__ = ("_first_s", "_loop", "_on_end", "_silent", "_stall_s", "_timer", "heard", "waiting")
 
     def __init__(self, first_s: float, stall_s: float, on_end: Callable[[StreamError], None]):
         self._first_s = first_s
@@ -25,7 +29,8 @@ class Patience:
         self._on_end = on_end
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
-        self._heard = 0.0
+        self._silent = 0  # looks in a row before which nothing had come
+        self.heard = False  #: since the last look
         self.waiting = True  #: for the first content
 
     def start(self) -> None:
@@ -33,24 +38,24 @@ class Patience:
         if self._timer is None:
             self._timer = self._loop.call_later(self._first_s, self._on_end, UpstreamTimeout())
 
-    def heard(self) -> None:
-        """Bytes have come."""
-        self._heard = self._loop.time()
-
     def content(self) -> None:
-        """The first content has come; `heard` was called in the same turn."""
-        self.waiting = False
+        """The first content has come."""
+        self.waiting = self.heard = False
         self.stop()
-        self._timer = self._loop.call_later(self._stall_s, self._look)
+        self._look_later()
 
     def stop(self) -> None:
         """Wait for nothing more."""
         if self._timer is not None:
             self._timer.cancel()
 
+    def _look_later(self) -> None:
+        self._timer = self._loop.call_later(self._stall_s / _LOOKS, self._look)
+
     def _look(self) -> None:
-        left = self._heard + self._stall_s - self._loop.time()
-        if left > 0:
-            self._timer = self._loop.call_later(left, self._look)
+        self._silent = 0 if self.heard else self._silent + 1
+        self.heard = False
+        if self._silent < _LOOKS:
+            self._look_later()
         else:
             self._on_end(UpstreamStalled())

@@ -7,29 +7,30 @@ _HIGH = range(0xD800, 0xDC00)
 
 
 class SurrogateJoiner:
-    """One answer, whose texts run in `channel`s (content, reasoning, arguments of a call) of their own."""
+    """One answer, whose texts run in `channel`s (content, reasoning, arguments of a call) of their own.
+
+    `held`: the halves that wait for the other, by channel. While there is one, even text without halves must
+    pass through here.
+    """
+
+    __slots__ = ("held",)
 
     def __init__(self) -> None:
-        self._held: dict[str, str] = {}
-
-    @property
-    def waiting(self) -> bool:
-        """Whether a half waits for the other, so that even text without halves must pass through here."""
-        return bool(self._held)
+        self.held: dict[str, str] = {}
 
     def feed(self, channel: str, text: str) -> str:
         """The text with whole code points only; an empty one leaves a waiting half waiting."""
         if not text:
             return text
-        text = self._held.pop(channel, "") + text
+        text = self.held.pop(channel, "") + text
         if ord(text[-1]) in _HIGH:
-            self._held[channel] = text[-1]
+            self.held[channel] = text[-1]
             text = text[:-1]
         return whole(text)
 
     def close(self, channel: str) -> str:
         """U+FFFD for a half that still waits, else nothing."""
-        return whole(self._held.pop(channel, ""))
+        return whole(self.held.pop(channel, ""))
 
 
 def whole(text: str) -> str:

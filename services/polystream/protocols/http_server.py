@@ -76,11 +76,14 @@ class _Exchange:
     uvicorn may have parsed the next request already.
     """
 
+    __slots__ = ("_cycle", "_flow", "_protocol", "on_lost", "transport")
+
     def __init__(self, protocol: "_Protocol"):
         self.transport = protocol.transport
         self.on_lost: Callable[[], None] | None = None
         self._protocol = protocol
         self._cycle = protocol.cycle
+        self._flow = protocol.flow
 
     @property
     def lost(self) -> bool:
@@ -98,11 +101,13 @@ class _Exchange:
 
     def write_chunk(self, pieces: list[bytes]) -> int:
         """The hot path: a token goes out in the turn in which it came in, past task, generator and `send`."""
-        if self._cycle.flow.write_paused or self.transport.is_closing() or not self._cycle.chunked_encoding:
+        transport = self.transport
+        if self._flow.write_paused or transport.is_closing() or not self._cycle.chunked_encoding:
             return 0
         data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
-        return len(data)
+        size = len(data)
+        transport.write(b"%x\r\n%b\r\n" % (size, data))
+        return size
 
 
 class _Protocol(HttpToolsProtocol):

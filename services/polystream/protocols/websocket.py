@@ -8,19 +8,17 @@ frames of answers whose reader keeps up: those are spelled here and written at o
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any
 
 from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
-from websockets.protocol import State
 
 from polystream.core.errors import Internal, InvalidRequest, NotFound, StreamError
 from polystream.core.record import ANONYMOUS, Record
 from polystream.dialects import native, socket
 from polystream.dialects.forms import Frames
-from polystream.dialects.json import quote
 from polystream.edge.readers import Readers
 from polystream.edge.sink import BufferSink
 
@@ -28,19 +26,17 @@ logger = logging.getLogger(__name__)
 
 
 class _RefSink(BufferSink):
-    """The sink of one ref: the socket has one heartbeat for all, so it has none."""
+    """The sink of one ref."""
+
+    __slots__ = ("id", "ref")
 
     def __init__(self, ref: str, id: str, session: "Session"):
-        super().__init__(_RefFrames())
+        super().__init__(Frames(ref))
         self.ref = ref
         self.id = id
         self.unsent = session.connection.transport.get_write_buffer_size
-        self.output = session.output(ref)
+        self.output = session.write
         self.stalled = session.connection.transport.abort
-
-
-class _RefFrames(Frames):
-    heartbeat = None
 
 
 class Session:
@@ -74,23 +70,19 @@ class Session:
             for sink in self._sinks.values():
                 self._readers.close(sink)
 
-    def output(self, ref: str) -> Callable[[list[bytes]], int]:
-        """Writes messages under that ref at once: a token goes out in the turn in which it came in.
+    def write(self, messages: list[bytes]) -> int:
+        """Write messages at once, so that a token goes out in the turn in which it came in; the bytes taken.
 
         Whole frames straight to the transport, which the library's own may precede or follow: with its `send`
-        a frame costs twice as much.
+        a frame costs twice as much. None behind a close frame, and none while the client takes none.
         """
-        head = b'{"ref":%b,' % quote(ref).encode()
-        connection, transport = self.connection, self.connection.transport
-
-        def write(pieces: list[bytes]) -> int:
-            if connection.paused or transport.is_closing() or connection.protocol.state is not State.OPEN:
-                return 0
-            data = b"".join([text_frame(head + piece[1:]) for piece in pieces])
-            transport.write(data)
-            return len(data)
-
-        return write
+        connection = self.connection
+        transport, protocol = connection.transport, connection.protocol
+        if connection.paused or protocol.close_sent or transport.is_closing():
+            return 0
+        frames = text_frame(messages[0]) if len(messages) == 1 else b"".join(map(text_frame, messages))
+        transport.write(frames)
+        return len(frames)
 
     def drain(self) -> None:
         """Close with 1012 once every ref has ended, told to come back or not."""
@@ -161,13 +153,12 @@ class Session:
 
     async def _pump(self, sink: _RefSink) -> None:
         """Send what the sink gathers, to its end."""
-        head = b'{"ref":%b,' % quote(sink.ref).encode()
-        send, connection = self.connection.send, self.connection
+        connection = self.connection
         try:
             while True:
                 if sink.pieces:
-                    for piece in sink.take():
-                        await send(head + piece[1:], text=True)
+                    for message in sink.take():
+                        await connection.send(message, text=True)
                 elif sink.ended:
                     break
                 else:

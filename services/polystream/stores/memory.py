@@ -10,13 +10,15 @@ from dataclasses import dataclass, replace
 
 from polystream.core.errors import NotFound, PositionLost
 from polystream.core.events import ATTEMPT_SPAN, Batch, Event, Started, byte_size
-from polystream.core.ports import Answer, Unwatch, Verdict
+from polystream.core.ports import Done, Unwatch, Verdict
 from polystream.core.record import Record, State
 
 #: Bytes of events that one `read` gives at most (one event more where a single one is larger).
 _READ_BYTES = 64 * 1024
 #: Bytes counted for an event's fixed parts, so that a read of tiny events is bounded too.
 _EVENT_BYTES = 64
+#: Looked up once: an enum's members are slow to reach.
+_RUNNING, _OK = State.RUNNING, Verdict.OK
 
 Receive = Callable[[Batch], None]
 
@@ -56,26 +58,26 @@ class MemoryStore:
         mine = replace(record, events=1, last_seq=0)
         self._entries[record.id] = _Entry(mine, [(0, [started])])
 
-    def append(
-        self, id: str, attempt: int, first_seq: int, events: list[Event], done: Callable[[Answer], None]
-    ) -> None:
+    def append(self, id: str, attempt: int, first_seq: int, events: list[Event], done: Done) -> None:
         """Append in this turn; see `core.ports.Store.append`."""
         entry = self._entries.get(id)
         if entry is None:
-            done(Answer(Verdict.GONE))
+            done(Verdict.GONE, -1, False)
             return
         record, (first, stored) = entry.record, entry.segments[-1]
         if (
             first_seq == first + len(stored)
             and record.attempt == attempt
-            and record.state is State.RUNNING
+            and record.state is _RUNNING
             and events
         ):  # nearly every append
             stored += events
-            self._publish(entry, Batch(first_seq, events))
-            done(Answer(Verdict.OK, first_seq + len(events) - 1, record.cancel))
+            batch = Batch(first_seq, events)
+            self._publish(entry, batch)
+            done(_OK, batch.last_seq, record.cancel)
         else:
-            done(self._append_again(entry, attempt, first_seq, events))
+            verdict, tail = self._append_again(entry, attempt, first_seq, events)
+            done(verdict, tail, record.cancel)
 
     async def watch(self, id: str, owner: str, receive: Receive) -> Unwatch:
         """Call `receive` with what is stored from now on."""
@@ -141,18 +143,20 @@ class MemoryStore:
             raise NotFound
         return entry
 
-    def _append_again(self, entry: _Entry, attempt: int, first_seq: int, events: list[Event]) -> Answer:
+    def _append_again(
+        self, entry: _Entry, attempt: int, first_seq: int, events: list[Event]
+    ) -> tuple[Verdict, int]:
         """An append that is not simply the next: repeated, of another attempt, too early or too late."""
         record = entry.record
         expected = max(entry.tail + 1, attempt * ATTEMPT_SPAN)
         missing = list(events[max(0, expected - first_seq) :])
         if record.attempt != attempt or (record.state is not State.RUNNING and missing):
-            return Answer(Verdict.FENCED, entry.tail, record.cancel)
+            return Verdict.FENCED, entry.tail
         if first_seq > expected:
-            return Answer(Verdict.BEHIND, expected - 1, record.cancel)
+            return Verdict.BEHIND, expected - 1
         if missing:
             self._add(entry, Batch(expected, missing))
-        return Answer(Verdict.OK, entry.tail, record.cancel)
+        return Verdict.OK, entry.tail
 
     def _add(self, entry: _Entry, batch: Batch) -> None:
         first, events = entry.segments[-1]
