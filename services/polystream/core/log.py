@@ -120,7 +120,10 @@ class Log:
             return
         digest.update(said)
         self._bytes, self.tokens, self._digest = size, tokens, digest
-        self._write(events)
+        first_seq = self._first_seq + len(self._copy)
+        self._copy += events
+        if self._recreating is None:
+            self._store.append(self._record.id, self._record.attempt, first_seq, events, self._done)
 
     def end(self, last: Last) -> None:
         """Append the last event with the log's count and digest; once."""
@@ -129,7 +132,9 @@ class Log:
         last.events = self._before + len(self._copy) + 1
         last.sha256 = self._digest.hexdigest()
         self.abandon()
-        self._write([last])
+        self._copy.append(last)
+        if self._recreating is None:
+            self._send(len(self._copy) - 1)
 
     def abandon(self) -> None:
         """Write nothing more."""
@@ -138,12 +143,6 @@ class Log:
     def estimated_usage(self, request_bytes: int) -> Usage:
         """What was delivered, when no engine said: pieces as tokens, and four bytes of prompt to a token."""
         return Usage(-(-request_bytes // 4), self.tokens, estimated=True)
-
-    def _write(self, events: list[Event]) -> None:
-        first_seq = self._first_seq + len(self._copy)
-        self._copy += events
-        if self._recreating is None:
-            self._store.append(self._record.id, self._record.attempt, first_seq, events, self._done)
 
     def _answered(self, recreated: bool, verdict: Verdict, tail: int, cancel: bool) -> None:
         """Obey, unless the append is from before the log was created again: it says nothing of the new."""
@@ -172,6 +171,10 @@ class Log:
         if not 0 <= start < len(self._copy):
             self._lose()
             return
+        self._send(start)
+
+    def _send(self, start: int) -> None:
+        seq = self._first_seq + start
         self._store.append(self._record.id, self._record.attempt, seq, self._copy[start:], self._done)
 
     def _recreate(self) -> None:

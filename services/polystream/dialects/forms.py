@@ -15,14 +15,24 @@ class Ndjson:
     """An event a line, ended by LF."""
 
     key = "ndjson"
-    spoke = False
+    spoke = True
     resumable = True
     heartbeat: bytes | None = native.heartbeat() + b"\n"
 
     def encode(self, batch: Batch) -> list[bytes]:
         """The batch's lines as one piece."""
-        if batch.plain is not None:
-            return [native.spell(_TEXT_LINE, batch, batch.plain)]
+        texts = batch.plain
+        if texts is not None:
+            if len(texts) == 1:  # nearly every batch
+                return [(_TEXT_LINE % (batch.first_seq, quote(texts[0].text))).encode()]
+            return [
+                b"".join(
+                    [
+                        (_TEXT_LINE % (seq, quote(text.text))).encode()
+                        for seq, text in enumerate(texts, batch.first_seq)
+                    ]
+                )
+            ]
         return [b"\n".join(native.encode(batch)) + b"\n"]
 
     def breaks(self, batch: Batch) -> bool:
@@ -82,7 +92,7 @@ class Sse:
     """
 
     resumable = True
-    spoke = False
+    spoke = True
     heartbeat: bytes | None = b": heartbeat\n\n"
 
     def __init__(self, id: str = ""):

@@ -45,7 +45,7 @@ class Messages:
 
     key = "proto"
     resumable = True
-    spoke = False
+    spoke = True
     heartbeat: bytes | None = pb.Event(heartbeat=pb.Heartbeat()).SerializeToString()
 
     def encode(self, batch: Batch) -> list[bytes]:

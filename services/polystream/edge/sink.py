@@ -34,7 +34,10 @@ class Form(Protocol):
         """Whether its reader can come back with a position."""
         ...
 
-    spoke: bool  #: whether its reader has been given words: set here, and for plain batches by the sink
+    @property
+    def spoke(self) -> bool:
+        """Whether its reader has been given words, where that makes a difference; else always."""
+        ...
 
     @property
     def heartbeat(self) -> bytes | None:
@@ -48,7 +51,7 @@ class Form(Protocol):
     def breaks(self, batch: Batch) -> bool:
         """Whether the body must break off after this batch, so that it cannot look whole.
 
-        Asked once for each batch that is not plain, which never breaks.
+        Asked once for each batch, but for plain ones behind the first words: they never break.
         """
         ...
 
@@ -78,7 +81,7 @@ class BufferSink:
     """
 
     __slots__ = (
-        *("_form", "_given", "_key", "_loop", "_seen_given", "_size", "_taken", "_waiter"),
+        *("_direct", "_form", "_given", "_key", "_loop", "_seen_given", "_size", "_taken", "_waiter"),
         *("broken", "ended", "follower", "full", "last", "moved", "output", "pieces", "resumable", "stalled"),
         "unsent",
     )
@@ -100,6 +103,7 @@ class BufferSink:
         self.moved = self._loop.time()  #: when its reader was last given or last took something; see `tick`
         self._size = 0
         self._waiter: asyncio.Future[None] | None = None
+        self._direct: Callable[[list[bytes]], int] | None = None  # `output`, while the taking side waits
         self._given = self._seen_given = self._taken = 0
 
     def write(self, batch: Batch) -> None:
@@ -110,15 +114,18 @@ class BufferSink:
         form = self._form
         if pieces is None:
             pieces = batch.encodings[self._key] = form.encode(batch)
-        if batch.plain is not None:
-            form.spoke = True
-        else:
+        if batch.plain is None or not form.spoke:
             if batch.last is not None:
                 self.last = batch
                 self.ended = True
             if form.breaks(batch):
                 self.ended = self.broken = True
-        self._gather(pieces)
+        if pieces and self._direct is not None and (taken := self._direct(pieces)):
+            self._given += taken
+            if self.ended:
+                self._rouse()
+        else:
+            self._gather(pieces)
 
     def come_back(self, reason: str, retry_after_ms: int) -> None:
         """Invite the reader back, in the form's words or by breaking off."""
@@ -145,6 +152,8 @@ class BufferSink:
         self._waiter = self._loop.create_future()
         if self.pieces or self.ended:
             self._waiter.set_result(None)
+        else:
+            self._direct = self.output
         return self._waiter
 
     def take(self) -> list[bytes]:
@@ -176,6 +185,7 @@ class BufferSink:
             self._taken, self.moved = taken, now
         elif now - self.moved >= stall_s:
             self.moved = now
+            self.output = self._direct = None  # the connection is being closed
             self.stalled()
 
     @property
@@ -191,16 +201,15 @@ class BufferSink:
         self._gather([] if words is None else [words])
 
     def _gather(self, pieces: list[bytes]) -> None:
-        waiter = self._waiter
-        waiting = waiter is not None and not waiter.done()
-        if pieces:
-            if waiting and self.output is not None and (taken := self.output(pieces)):
-                self._given += taken
-                if not self.ended:
-                    return
-            else:
-                self.pieces += pieces
-                self._size += sum(map(len, pieces))
-                self.full = self._size > HIGH_WATER
-        if waiter is not None and waiting and (self.pieces or self.ended):
-            waiter.set_result(None)
+        """Hold pieces until they are taken."""
+        self.pieces += pieces
+        self._size += sum(map(len, pieces))
+        self.full = self._size > HIGH_WATER
+        if self.pieces or self.ended:
+            self._rouse()
+
+    def _rouse(self) -> None:
+        """Wake the taking side if it waits."""
+        self._direct = None
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)

@@ -29,32 +29,36 @@ from polystream.protocols.http import door, idempotency_key, json_response, read
 T = TypeVar("T")
 
 
-class _HeldSink(BufferSink):
-    """A sink that also tells the engine's first word, or how it failed before it said one."""
+class _HeldChunks(chat.Chunks):
+    """Chunks that also tell the engine's first word, or how it failed before it said one."""
 
-    def __init__(self, form: chat.Chunks):
-        super().__init__(form)
+    def __init__(self, record: Record, include_usage: bool):
+        super().__init__(record, include_usage)
         self.first: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
 
-    def write(self, batch: Batch) -> None:
-        super().write(batch)
+    def breaks(self, batch: Batch) -> bool:
+        """As the chunks; and every batch up to the first word passes here."""
         if not self.first.done():
             for event in batch.events:
                 if not isinstance(event, Started | Notice):
                     self.first.set_result(event)
                     break
+        return super().breaks(batch)
 
-    def come_back(self, reason: str, retry_after_ms: int) -> None:
-        super().come_back(reason, retry_after_ms)
+    def come_back(self, reason: str, retry_after_ms: int) -> bytes | None:
+        """No words, but a status."""
         self._refuse(come_back_error(reason, retry_after_ms).as_event())
+        return super().come_back(reason, retry_after_ms)
 
-    def lost(self, after: int) -> None:
-        super().lost(after)
+    def lost(self, after: int) -> bytes | None:
+        """No words, but a status."""
         self._refuse(PositionLost().as_event())
+        return super().lost(after)
 
-    def cut(self, error: Error) -> None:
-        super().cut(error)
+    def cut(self, error: Error) -> bytes | None:
+        """An error event, or a status."""
         self._refuse(error)
+        return super().cut(error)
 
     def _refuse(self, error: Error) -> None:
         """The reader's own trouble is a failure too, as long as there is a status to say it in."""
@@ -105,10 +109,11 @@ class Chat:
         return await self._whole(request, record)
 
     async def _stream(self, request: Request, record: Record, options: chat_request.Options) -> Response:
-        sink = _HeldSink(chat.Chunks(record, options.include_usage))
+        form = _HeldChunks(record, options.include_usage)
+        sink = BufferSink(form)
         await self._readers.open(record.id, None, ANONYMOUS, sink)
         try:
-            first = await _while_connected(request, sink.first, self._status_hold_s)
+            first = await _while_connected(request, form.first, self._status_hold_s)
             if isinstance(first, Failed):
                 raise from_event(first.error)
         except BaseException:

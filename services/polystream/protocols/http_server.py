@@ -101,12 +101,11 @@ class _Exchange:
 
     def write_chunk(self, pieces: list[bytes]) -> int:
         """The hot path: a token goes out in the turn in which it came in, past task, generator and `send`."""
-        transport = self.transport
-        if self._flow.write_paused or transport.is_closing() or not self._cycle.chunked_encoding:
+        if self._flow.write_paused or not self._cycle.chunked_encoding:
             return 0
         data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         size = len(data)
-        transport.write(b"%x\r\n%b\r\n" % (size, data))
+        self.transport.write(b"%x\r\n%b\r\n" % (size, data))
         return size
 
 

@@ -77,11 +77,10 @@ class Session:
         a frame costs twice as much. None behind a close frame, and none while the client takes none.
         """
         connection = self.connection
-        transport, protocol = connection.transport, connection.protocol
-        if connection.paused or protocol.close_sent or transport.is_closing():
+        if connection.paused or connection.protocol.close_sent:
             return 0
         frames = text_frame(messages[0]) if len(messages) == 1 else b"".join(map(text_frame, messages))
-        transport.write(frames)
+        connection.transport.write(frames)
         return len(frames)
 
     def drain(self) -> None:
