@@ -52,18 +52,17 @@ class Log:
     """
 
     __slots__ = (
+        *("_attempt", "_before", "_bytes", "_copy", "_done", "_first", "_first_seq", "_id", "_max_bytes"),
         *(
-            "_before",
-            "_bytes",
-            "_copy",
-            "_digest",
-            "_done",
-            "_first",
-            "_first_seq",
-            "_max_bytes",
             "_max_events",
+            "_on_cancel",
+            "_on_full",
+            "_on_lost",
+            "_record",
+            "_recreated",
+            "_recreating",
+            "_store",
         ),
-        *("_on_cancel", "_on_full", "_on_lost", "_record", "_recreated", "_recreating", "_store"),
         *("ended", "sealed", "tokens"),
     )
 
@@ -79,6 +78,7 @@ class Log:
     ):
         self._store = store
         self._record = record
+        self._id, self._attempt = record.id, record.attempt
         self._before = record.events
         self._max_events, self._max_bytes = limits.max_events, limits.max_bytes
         self._on_cancel = on_cancel
@@ -88,7 +88,6 @@ class Log:
         self._first_seq = record.attempt * ATTEMPT_SPAN
         self._copy: list[Event] = [first]
         self._bytes = 0
-        self._digest = hashlib.sha256()
         self._recreated = False
         self._done = partial(self._answered, False)
         self._recreating: asyncio.Task[None] | None = None
@@ -102,35 +101,31 @@ class Log:
         """
         if self.sealed:
             return
-        size, tokens, digest = self._bytes, self.tokens, self._digest
-        said = b""
+        copy = self._copy
+        size, tokens, stored = self._bytes, self.tokens, len(copy)
         for event in events:
             if type(event) is Text:
-                text = event.text.encode()
-                said += text
-                size += len(text) if event.logprobs is None else byte_size(event)
+                text = event.text
+                plain = event.logprobs is None and text.isascii()
+                size += len(text) if plain else byte_size(event)
                 tokens += 1 if event.tokens is None else event.tokens
             else:
                 size += byte_size(event)
-                if isinstance(event, Notice) and event.kind == "restart":
-                    said, digest = b"", hashlib.sha256()  # what was said before is void
-        if size > self._max_bytes or len(self._copy) + len(events) >= self._max_events:
+        if size > self._max_bytes or stored + len(events) >= self._max_events:
             self.sealed = True
             self._on_full()
             return
-        digest.update(said)
-        self._bytes, self.tokens, self._digest = size, tokens, digest
-        first_seq = self._first_seq + len(self._copy)
-        self._copy += events
+        self._bytes, self.tokens = size, tokens
+        copy += events
         if self._recreating is None:
-            self._store.append(self._record.id, self._record.attempt, first_seq, events, self._done)
+            self._store.append(self._id, self._attempt, self._first_seq + stored, events, self._done)
 
     def end(self, last: Last) -> None:
         """Append the last event with the log's count and digest; once."""
         if self.ended:
             return
         last.events = self._before + len(self._copy) + 1
-        last.sha256 = self._digest.hexdigest()
+        last.sha256 = digest(self._copy)
         self.abandon()
         self._copy.append(last)
         if self._recreating is None:
@@ -175,7 +170,7 @@ class Log:
 
     def _send(self, start: int) -> None:
         seq = self._first_seq + start
-        self._store.append(self._record.id, self._record.attempt, seq, self._copy[start:], self._done)
+        self._store.append(self._id, self._attempt, seq, self._copy[start:], self._done)
 
     def _recreate(self) -> None:
         if self._recreated or self._record.attempt:
@@ -193,6 +188,17 @@ class Log:
             return
         self._recreating = None
         self._resend(1)
+
+
+def digest(events: list[Event]) -> str:
+    """Hex SHA-256 of the UTF-8 bytes of all text behind the last `restart`, which voids what was said before."""
+    said: list[str] = []
+    for event in events:
+        if type(event) is Text:
+            said.append(event.text)
+        elif isinstance(event, Notice) and event.kind == "restart":
+            said.clear()
+    return hashlib.sha256("".join(said).encode()).hexdigest()
 
 
 class Follower:

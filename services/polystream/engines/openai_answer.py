@@ -24,12 +24,15 @@ class ChatAnswer:
     """One answer; see `http_connection.Receiver` for who calls it, `Patience` for the limits in seconds."""
 
     __slots__ = (
-        *("_body", "_decoder", "_emit", "_failure", "_head", "_parser", "_patience", "_stop", "_streamed"),
+        *("_body", "_decoder", "_emit", "_failure", "_head", "_heard", "_parser", "_patience", "_stop"),
+        *("_streamed", "_waiting"),
     )
 
     def __init__(self, emit: Emit, first_s: float, stall_s: float, split_reasoning: bool):
         self._emit = emit
-        self._patience = Patience(first_s, stall_s, self._give_up)
+        self._patience = Patience(first_s, stall_s, self._has_heard, self._give_up)
+        self._heard = False  # since patience asked
+        self._waiting = True  # for the first content
         self._parser = SseParser()
         self._decoder = ChatDecoder(split_reasoning)
         self._stop: Callable[[bool], None] | None = None
@@ -65,13 +68,13 @@ class ChatAnswer:
 
     def data(self, data: bytes) -> None:
         """One network read."""
-        patience, decoder = self._patience, self._decoder
-        patience.heard = True
+        decoder = self._decoder
+        self._heard = True
         if not self._streamed:
             self._gather(data)
             return
         events = decoder.feed(self._parser.feed(data))
-        if patience.waiting:
+        if self._waiting:
             self._pass_on(events)
         elif events:
             self._emit(events)
@@ -109,10 +112,15 @@ class ChatAnswer:
 
     def _pass_on(self, events: list[Event]) -> None:
         """Events that may be the first, or held back to the end."""
-        if self._patience.waiting and any(not isinstance(event, Notice) for event in events):
+        if self._waiting and any(not isinstance(event, Notice) for event in events):
+            self._waiting = False
             self._patience.content()
         if events:
             self._emit(events)
+
+    def _has_heard(self) -> bool:
+        heard, self._heard = self._heard, False
+        return heard
 
     def _gather(self, data: bytes) -> None:
         self._body += data

@@ -57,7 +57,9 @@ class ChatDecoder:
         self.done = False
         self.error: StreamError | None = None
         self._splitter = ReasoningSplitter() if split_reasoning else None
-        self._plain = not split_reasoning
+        self._plain = (
+            False  # whether a plain chunk may be taken as it is: not the first, which names the model
+        )
         self._halves = SurrogateJoiner()
         self._odd = False  # the present chunk may hold half a character, or wait for one
         self._tools = ToolCalls()
@@ -72,16 +74,14 @@ class ChatDecoder:
             for data in chunks:
                 if self.done or self.error is not None:
                     break
-                if self._plain and not self._halves.held:
+                if self._plain:
                     try:
-                        plain = decode_plain(data)
+                        events.append(Text(decode_plain(data).choices[0].delta.content))
+                        continue
                     except msgspec.MsgspecError:
                         pass  # it says more, or other things
-                    else:
-                        events.append(Text(plain.choices[0].delta.content))
-                        self._model = plain.model or self._model
-                        continue
                 self._read(data, events)
+                self._plain = self._splitter is None and not self._halves.held
         except RecursionError:
             self.error = UpstreamBadChunk("The engine sent JSON that is nested too deeply.")
         return events

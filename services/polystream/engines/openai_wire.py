@@ -85,7 +85,6 @@ class PlainChunk(msgspec.Struct, gc=False):
     """
 
     choices: tuple[_PlainChoice]
-    model: str | None = None
     usage: None = None
     error: None = None
     prompt_filter_results: None = None

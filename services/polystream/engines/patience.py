@@ -1,6 +1,6 @@
 """How long an engine may be silent: one lazy timer per answer, not one per token.
 
-A token sets a flag; the timer finds out, when it fires, whether it was set.
+Who receives a token sets a flag of its own; the timer asks for it when it fires.
 """
 
 import asyncio
@@ -17,21 +17,22 @@ class Patience:
     after it.
 
     The first limit is absolute, so that keep-alive comments do not extend it; the second is about silence, of
-    which a comment is none, and is told late by an eighth at most. Both in seconds, from `start`. `heard` is
-    set by whoever receives bytes.
+    which a comment is none, and is told late by an eighth at most. Both in seconds, from `start`. `heard`
+    says, once, whether bytes have come since it was asked last.
     """
 
-    __slots__ = ("_first_s", "_loop", "_on_end", "_silent", "_stall_s", "_timer", "heard", "waiting")
+    __slots__ = ("_first_s", "_heard", "_loop", "_on_end", "_silent", "_stall_s", "_timer")
 
-    def __init__(self, first_s: float, stall_s: float, on_end: Callable[[StreamError], None]):
+    def __init__(
+        self, first_s: float, stall_s: float, heard: Callable[[], bool], on_end: Callable[[StreamError], None]
+    ):
         self._first_s = first_s
         self._stall_s = stall_s
+        self._heard = heard
         self._on_end = on_end
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._silent = 0  # looks in a row before which nothing had come
-        self.heard = False  #: since the last look
-        self.waiting = True  #: for the first content
 
     def start(self) -> None:
         """The request is on its way. A second call changes nothing."""
@@ -40,7 +41,7 @@ class Patience:
 
     def content(self) -> None:
         """The first content has come."""
-        self.waiting = self.heard = False
+        self._heard()
         self.stop()
         self._look_later()
 
@@ -53,8 +54,7 @@ class Patience:
         self._timer = self._loop.call_later(self._stall_s / _LOOKS, self._look)
 
     def _look(self) -> None:
-        self._silent = 0 if self.heard else self._silent + 1
-        self.heard = False
+        self._silent = 0 if self._heard() else self._silent + 1
         if self._silent < _LOOKS:
             self._look_later()
         else:

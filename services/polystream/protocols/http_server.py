@@ -100,8 +100,11 @@ class _Exchange:
         await self._cycle.send(cast(Any, message))
 
     def write_chunk(self, pieces: list[bytes]) -> int:
-        """The hot path: a token goes out in the turn in which it came in, past task, generator and `send`."""
-        if self._flow.write_paused or not self._cycle.chunked_encoding:
+        """The hot path: a token goes out in the turn in which it came in, past task, generator and `send`.
+
+        To be called behind the head of a body without a length, which uvicorn always sends in chunks.
+        """
+        if self._flow.write_paused:
             return 0
         data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         size = len(data)

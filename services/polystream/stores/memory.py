@@ -18,23 +18,39 @@ _READ_BYTES = 64 * 1024
 #: Bytes counted for an event's fixed parts, so that a read of tiny events is bounded too.
 _EVENT_BYTES = 64
 #: Looked up once: an enum's members are slow to reach.
-_RUNNING, _OK = State.RUNNING, Verdict.OK
+_OK = Verdict.OK
 
 Receive = Callable[[Batch], None]
 
 
 @dataclass(slots=True)
 class _Entry:
-    """One generation. `segments`: the events of each attempt behind the number of their first."""
+    """One generation. `segments`: the events of each attempt behind the number of their first.
+
+    `latest`: the events of the last one. `next_seq`: where its next append begins, -1 when it has none: the
+    log is closed, or its attempt has not written yet.
+
+    The record's counts and flag are brought up to date when it is read. So an append touches few objects:
+    among hundreds of streams each of them is a cache miss.
+    """
 
     record: Record
     segments: list[tuple[int, list[Event]]]
+    latest: list[Event]
+    attempt: int
+    next_seq: int
+    cancel: bool = False
     watchers: tuple[Receive, ...] = ()
 
     @property
     def tail(self) -> int:
         first, events = self.segments[-1]
         return first + len(events) - 1
+
+    def present(self) -> Record:
+        """A copy of the record as it stands."""
+        events = sum(len(events) for _, events in self.segments)
+        return replace(self.record, events=events, last_seq=self.tail, cancel=self.cancel)
 
 
 class MemoryStore:
@@ -55,8 +71,9 @@ class MemoryStore:
 
     async def create(self, record: Record, started: Started) -> None:
         """Write the record and seq 0."""
-        mine = replace(record, events=1, last_seq=0)
-        self._entries[record.id] = _Entry(mine, [(0, [started])])
+        events: list[Event] = [started]
+        next_seq = -1 if record.attempt else 1
+        self._entries[record.id] = _Entry(replace(record), [(0, events)], events, record.attempt, next_seq)
 
     def append(self, id: str, attempt: int, first_seq: int, events: list[Event], done: Done) -> None:
         """Append in this turn; see `core.ports.Store.append`."""
@@ -64,20 +81,14 @@ class MemoryStore:
         if entry is None:
             done(Verdict.GONE, -1, False)
             return
-        record, (first, stored) = entry.record, entry.segments[-1]
-        if (
-            first_seq == first + len(stored)
-            and record.attempt == attempt
-            and record.state is _RUNNING
-            and events
-        ):  # nearly every append
-            stored += events
+        if first_seq == entry.next_seq and attempt == entry.attempt and events:  # nearly every append
+            entry.latest += events
             batch = Batch(first_seq, events)
             self._publish(entry, batch)
-            done(_OK, batch.last_seq, record.cancel)
+            done(_OK, batch.last_seq, entry.cancel)
         else:
             verdict, tail = self._append_again(entry, attempt, first_seq, events)
-            done(verdict, tail, record.cancel)
+            done(verdict, tail, entry.cancel)
 
     async def watch(self, id: str, owner: str, receive: Receive) -> Unwatch:
         """Call `receive` with what is stored from now on."""
@@ -109,13 +120,13 @@ class MemoryStore:
 
     async def record(self, id: str, owner: str) -> Record:
         """A copy of the record."""
-        return replace(self._entry(id, owner).record)
+        return self._entry(id, owner).present()
 
     async def cancel(self, id: str, owner: str) -> Record:
         """Set the cancel flag of a running generation."""
-        record = self._entry(id, owner).record
-        record.cancel = record.cancel or record.state is State.RUNNING
-        return replace(record)
+        entry = self._entry(id, owner)
+        entry.cancel = entry.cancel or entry.record.state is State.RUNNING
+        return entry.present()
 
     async def claim(self, key: str, id: str, digest: str, replacing: str | None = None) -> tuple[str, str]:
         """Bind the key, or give its holder.
@@ -159,21 +170,20 @@ class MemoryStore:
         return Verdict.OK, entry.tail
 
     def _add(self, entry: _Entry, batch: Batch) -> None:
-        first, events = entry.segments[-1]
-        if batch.first_seq == first + len(events):
-            events.extend(batch.events)
+        if batch.first_seq == entry.tail + 1:
+            entry.latest.extend(batch.events)
         else:
-            entry.segments.append((batch.first_seq, list(batch.events)))
+            entry.latest = list(batch.events)
+            entry.segments.append((batch.first_seq, entry.latest))
         self._publish(entry, batch)
 
     def _publish(self, entry: _Entry, batch: Batch) -> None:
-        """Bring the record up to date and tell the watchers, once the batch is stored."""
-        record = entry.record
-        record.events += len(batch.events)
-        record.last_seq = batch.last_seq
+        """Close the log behind its last event and tell the watchers, once the batch is stored."""
+        entry.next_seq = batch.last_seq + 1
         if batch.last is not None:
-            record.close(batch.last)
-            self._forget_later(record.id)
+            entry.next_seq = -1
+            entry.record.close(batch.last)
+            self._forget_later(entry.record.id)
         for receive in entry.watchers:
             receive(batch)
 
