@@ -10,6 +10,7 @@ from polystream.core.log import LogLimits
 from polystream.core.ports import Engine, Store
 from polystream.core.producer import Limits
 from polystream.edge.drain import Listener, drain, wait_for_signal
+from polystream.edge.loop import Loop
 from polystream.edge.pulse import Pulse
 from polystream.edge.readers import Readers
 from polystream.engines.scripted import ScriptedEngine
@@ -102,4 +103,5 @@ def _tune_garbage_collection() -> None:
 
 def run(settings: Settings, protocols: tuple[str, ...]) -> None:
     """`serve` in an event loop of its own."""
-    asyncio.run(serve(settings, protocols))
+    with asyncio.Runner(loop_factory=Loop) as runner:
+        runner.run(serve(settings, protocols))

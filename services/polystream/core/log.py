@@ -191,7 +191,7 @@ class Log:
 
 
 def digest(events: list[Event]) -> str:
-    """Hex SHA-256 of the UTF-8 bytes of all text behind the last `restart`, which voids what was said before."""
+    """Hex SHA-256 of the UTF-8 bytes of all text behind the last `restart`, which voids what was before."""
     said: list[str] = []
     for event in events:
         if type(event) is Text:

@@ -7,7 +7,6 @@ from polystream.core.events import Batch, Error, Event
 from polystream.dialects import native
 from polystream.dialects.json import quote
 
-
 _TEXT_LINE = native.TEXT + "\n"
 
 

@@ -8,7 +8,7 @@ from google.protobuf.message import DecodeError, Message
 from google.rpc import error_details_pb2, status_pb2
 
 from polystream.core.errors import TABLE, InvalidRequest
-from polystream.core.events import Batch, Error, Event, Failed, Finished, Text, Usage
+from polystream.core.events import Batch, Error, Event, Failed, Finished, Usage
 from polystream.core.ports import Model
 from polystream.core.record import Record
 from polystream.dialects import native
@@ -36,6 +36,7 @@ _CODES = {
 #: Characters of a message in a status. It travels twice in the trailers, of which gRPC takes 8 KiB: once with
 #: up to 12 bytes a character, once with up to 6. The last event holds it whole.
 _MESSAGE_MAX = 400
+_BYTES = [bytes([value]) for value in range(0x80)]
 #: How long a client waits before it tries again where nobody said otherwise, seconds.
 _RETRY_S = 1.0
 
@@ -50,6 +51,8 @@ class Messages:
 
     def encode(self, batch: Batch) -> list[bytes]:
         """A message an event."""
+        if batch.plain is not None:
+            return [_text(seq, event.text) for seq, event in enumerate(batch.plain, batch.first_seq)]
         events = enumerate(batch.events, batch.first_seq)
         return [_message(seq, event).SerializeToString() for seq, event in events]
 
@@ -110,10 +113,28 @@ def rpc_status(error: Error) -> status_pb2.Status:
     return answer
 
 
+def _text(seq: int, text: str) -> bytes:
+    """`Event { seq = 1; text = 3 { text = 1 } }` as the library serializes it, without its objects."""
+    said = text.encode()
+    length = _varint(len(said))
+    inner = _varint(len(said) + len(length) + 1)
+    return b"\x08%b\x1a%b\x0a%b%b" % (_varint(seq), inner, length, said)
+
+
+def _varint(value: int) -> bytes:
+    """https://protobuf.dev/programming-guides/encoding/#varints"""
+    if value < 0x80:
+        return _BYTES[value]
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
 def _message(seq: int, event: Event) -> pb.Event:
     match event:
-        case Text(logprobs=None, tokens=None):
-            return pb.Event(seq=seq, text=pb.Text(text=event.text))
         case Finished():
             finished = pb.Finished(
                 reason=event.reason, model=event.model or "", events=event.events, sha256=event.sha256
