@@ -124,21 +124,15 @@ class Streams:
         try:
             await context.send_initial_metadata((("stream-id", record.id),))
             if opened:
-                await self._pump_apart(sink, context)
+                async with asyncio.timeout(None) as patience:
+                    sink.stalled = lambda: patience.reschedule(0)
+                    await _pump(sink, context)
+        except TimeoutError:
+            sink.come_back("slow", COME_BACK_MS)
         finally:
             self._readers.close(sink)
         if sink.error is not None:
             await _abort(context, sink.error)
-
-    async def _pump_apart(self, sink: "_CallSink", context: Context) -> None:
-        """Pump in a task of its own: in the library's, each message would wake a dozen coroutines in turn."""
-        pumping = asyncio.get_running_loop().create_task(_pump(sink, context))
-        sink.stalled = pumping.cancel
-        await asyncio.wait([pumping])
-        if pumping.cancelled():
-            sink.come_back("slow", COME_BACK_MS)
-        else:
-            pumping.result()
 
     def check_size(self, message: bytes) -> None:
         """Raises `TooLarge`."""
