@@ -14,7 +14,7 @@ from grpc_status.rpc_status import to_status
 
 from polystream.core.errors import Internal, PositionLost, StreamError, TooLarge
 from polystream.core.events import Batch, Error, Failed
-from polystream.core.log import COME_BACK_MS
+from polystream.core.follower import COME_BACK_MS
 from polystream.core.record import ANONYMOUS, Record
 from polystream.core.sink import come_back_error
 from polystream.dialects import native, proto
