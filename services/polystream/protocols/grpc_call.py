@@ -1,0 +1,278 @@
+"""One gRPC call on its HTTP/2 stream: a request's messages in, messages and one status out.
+
+While windows and transport have room, messages go straight to the transport, in DATA frames that h2 does not
+see: its `send_data` costs more than all the rest of a token's way. What it would have counted is counted
+here, in its own attributes: `H2Stream.outbound_flow_control_window`,
+`H2Connection.outbound_flow_control_window`, and `H2Connection.max_outbound_frame_size`, which it keeps right
+for WINDOW_UPDATE and SETTINGS.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from google.rpc.status_pb2 import Status
+from h2.connection import H2Connection
+from h2.stream import H2Stream
+
+from polystream.core.errors import TooLarge
+from polystream.dialects import proto
+from polystream.protocols import grpc_frames as frames
+
+DEADLINE_EXCEEDED, UNIMPLEMENTED, INTERNAL = 4, 12, 13
+
+
+class GivenUp(Exception):
+    """The client took nothing for too long; see `Call.give_up`."""
+
+
+class Carrier(Protocol):
+    """What a call needs of its connection."""
+
+    transport: asyncio.Transport
+    h2: H2Connection
+    paused: bool  #: whether the transport takes no more for now
+    message_max_bytes: int  #: largest request message
+
+    def send_headers(self, stream_id: int, fields: frames.Fields, *, end: bool) -> None:
+        """A header block; nothing when the stream is gone."""
+        ...
+
+    def run(self, call: "Call", message: bytes) -> "asyncio.Task[None]":
+        """Begin `call.run(message)`."""
+        ...
+
+    def forget(self, call: "Call") -> None:
+        """The call has ended."""
+        ...
+
+
+class Call:
+    """One call. `metadata`: the request's, by name. `partial`: bytes sent of the message being written."""
+
+    __slots__ = (
+        *("_answered", "_buffer", "_carrier", "_given_up", "_head", "_messages", "_reading", "_stream"),
+        *("_task", "_waiter", "ended", "half_closed", "metadata", "method", "partial", "stream_id", "timer"),
+    )
+
+    def __init__(
+        self,
+        carrier: Carrier,
+        stream: H2Stream,
+        method: "Method",
+        metadata: dict[str, str],
+        head: frames.Fields,
+    ):
+        self.stream_id = stream.stream_id
+        self.method = method
+        self.metadata = metadata
+        self.ended = False
+        self.half_closed = False  #: whether the client has said all
+        self.partial = 0
+        self.timer: asyncio.TimerHandle | None = None
+        self._carrier = carrier
+        self._stream = stream
+        self._head = head
+        self._answered = self._given_up = False
+        self._buffer = bytearray()
+        self._messages: deque[bytes] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._waiter: asyncio.Future[None] | None = None  # of the writing side
+        self._reading: asyncio.Future[None] | None = None
+
+    # --- what handlers use
+
+    def send_initial_metadata(self, metadata: frames.Fields | None = None) -> None:
+        """The answer's head; messages may follow."""
+        self._answered = True
+        self._carrier.send_headers(self.stream_id, self._head + (metadata or []), end=False)
+
+    def output(self, pieces: list[bytes]) -> int:
+        """Send messages at once; the bytes taken, 0 while windows or transport have no room for all."""
+        return sum(map(len, pieces)) if self._send(pieces) else 0
+
+    async def write(self, message: bytes) -> None:
+        """Send a message as windows and transport allow. Raises `GivenUp`."""
+        if self._given_up:
+            raise GivenUp
+        if self._send([message]):
+            return
+        body, self.partial = frames.prefixed(message), 0
+        while self.partial < len(body):
+            room = 0 if self._carrier.paused or self.ended else self._window()
+            if room > 0:
+                part = body[self.partial : self.partial + room]
+                self._take_window(len(part))
+                largest = self._carrier.h2.max_outbound_frame_size
+                self._carrier.transport.write(frames.data(self.stream_id, part, largest))
+                self.partial += len(part)
+            else:
+                await self._room()
+        self.partial = 0
+
+    async def messages(self) -> AsyncIterator[bytes]:
+        """The client's messages, to its end; for methods that stream requests."""
+        while self._messages or not self.half_closed:
+            if self._messages:
+                yield self._messages.popleft()
+            else:
+                self._reading = asyncio.get_running_loop().create_future()
+                await self._reading
+
+    def unsent(self) -> int:
+        """Bytes that lie in the transport."""
+        return self._carrier.transport.get_write_buffer_size()
+
+    def give_up(self) -> None:
+        """Have `write` raise, also one under way."""
+        self._given_up = True
+        self.wake()
+
+    def end(self, status: Status | None = None, more: frames.Fields | None = None) -> None:
+        """End with a status (None is OK) and further trailers; nothing when the call has ended."""
+        if self.ended:
+            return
+        self.ended = True
+        fields = ([] if self._answered else self._head) + frames.trailers(status) + (more or [])
+        self._carrier.send_headers(self.stream_id, fields, end=True)
+        self._carrier.forget(self)
+
+    async def run(self, message: bytes) -> None:
+        """Have the method answer, to the end of the call."""
+        reply = await self.method.handler(message, self)
+        if reply is not None:
+            self.send_initial_metadata()
+            await self.write(reply)
+        self.end()
+
+    # --- what the connection tells
+
+    def begin(self) -> None:
+        """The head has come: begin, unless the request's one message is awaited."""
+        if self.method.streams_requests:
+            self._task = self._carrier.run(self, b"")
+
+    def receive(self, piece: bytes) -> None:
+        """A piece of the request's body."""
+        if self.ended:
+            return
+        self._buffer += piece
+        largest = self._carrier.message_max_bytes
+        while not self.ended and len(self._buffer) >= frames.PREFIX.size:
+            flag, size = frames.PREFIX.unpack_from(self._buffer)
+            end = frames.PREFIX.size + size
+            if flag:
+                self._refuse_flag(flag)
+            elif size + sum(map(len, self._messages)) > largest:  # nothing of it needs to be held
+                error = TooLarge(f"The message is larger than {largest} bytes.")
+                self.leave(proto.rpc_status(error.as_event()))
+            elif len(self._buffer) < end:
+                return
+            else:
+                self._messages.append(bytes(self._buffer[frames.PREFIX.size : end]))
+                del self._buffer[:end]
+                self._take_in()
+
+    def close_half(self) -> None:
+        """The client has said all."""
+        self.half_closed = True
+        if self.ended:
+            return
+        if self._buffer:
+            self.leave(Status(code=INTERNAL, message="The request ends within a message."))
+        elif self.method.streams_requests:
+            self._read_on()
+        elif not self._messages:
+            self._refuse_count()
+        else:
+            self._task = self._carrier.run(self, self._messages.popleft())
+
+    def expire(self) -> None:
+        """The deadline has passed."""
+        self.leave(Status(code=DEADLINE_EXCEEDED, message="Deadline Exceeded"))
+
+    def leave(self, status: Status) -> None:
+        """End from outside of the handler, which is cancelled."""
+        self.end(status)
+        self.cancel()
+
+    def cancel(self) -> None:
+        """The client is gone, or what it gets is settled: end the handler."""
+        self.ended = True
+        if self.timer is not None:
+            self.timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+
+    def wake(self) -> None:
+        """There may be room again."""
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    # --- the inside
+
+    def _send(self, pieces: list[bytes]) -> bool:
+        carrier = self._carrier
+        if carrier.paused or self.ended or not self._answered:
+            return False
+        length = sum(map(len, pieces)) + frames.PREFIX.size * len(pieces)
+        h2, stream = carrier.h2, self._stream
+        if length > stream.outbound_flow_control_window or length > h2.outbound_flow_control_window:
+            return False
+        stream.outbound_flow_control_window -= length
+        h2.outbound_flow_control_window -= length
+        carrier.transport.write(frames.messages(self.stream_id, pieces, h2.max_outbound_frame_size))
+        return True
+
+    def _window(self) -> int:
+        """Bytes that both windows allow; below 0 after SETTINGS have shrunk one (RFC 9113, 6.9.2)."""
+        return min(self._stream.outbound_flow_control_window, self._carrier.h2.outbound_flow_control_window)
+
+    def _take_window(self, size: int) -> None:
+        self._stream.outbound_flow_control_window -= size
+        self._carrier.h2.outbound_flow_control_window -= size
+
+    async def _room(self) -> None:
+        self._waiter = asyncio.get_running_loop().create_future()
+        await self._waiter
+        if self._given_up:
+            raise GivenUp
+
+    def _take_in(self) -> None:
+        """A message is complete."""
+        if self.method.streams_requests:
+            self._read_on()
+        elif len(self._messages) > 1 or self._buffer:
+            self._refuse_count()
+
+    def _read_on(self) -> None:
+        if self._reading is not None and not self._reading.done():
+            self._reading.set_result(None)
+
+    def _refuse_flag(self, flag: int) -> None:
+        if flag == 1:
+            self.end(
+                Status(code=UNIMPLEMENTED, message="Compressed messages are not taken."),
+                [("grpc-accept-encoding", "identity")],
+            )
+        else:
+            self.end(Status(code=INTERNAL, message="A message's flags are invalid."))
+        self.cancel()
+
+    def _refuse_count(self) -> None:
+        """UNIMPLEMENTED, as https://grpc.io/docs/guides/status-codes/ says."""
+        self.leave(Status(code=UNIMPLEMENTED, message="The method takes exactly one message."))
+
+
+#: Answers a request's message (empty where requests are streamed); what it gives is the answer's one message.
+Handler = Callable[[bytes, Call], Awaitable[bytes | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One method of a service."""
+
+    handler: Handler
+    streams_requests: bool = False
