@@ -8,6 +8,7 @@ proxy's.
 import asyncio
 import contextlib
 import logging
+from typing import cast
 
 from google.rpc.status_pb2 import Status
 from h2 import events
@@ -114,8 +115,7 @@ class Connection(asyncio.Protocol):
     # --- asyncio's
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast(asyncio.Transport, transport)
         self._service.connections.add(self)
         self._timer = self._loop.call_later(self._service.heartbeat_s, self._beat)
         self.h2.initiate_connection()
