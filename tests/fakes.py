@@ -6,13 +6,13 @@ import hashlib
 import itertools
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from polystream.core.errors import NotFound, StreamError
 from polystream.core.events import Batch, Error, Event, Notice, Started, Text, Usage
 from polystream.core.generations import Generations
 from polystream.core.log import Follower, LogLimits
-from polystream.core.ports import Answer, Emit, Ending, Model, Store
+from polystream.core.ports import Emit, Ending, Model, Store, Verdict
 from polystream.core.producer import Limits
 from polystream.core.record import Record
 from polystream.core.request import Message, Request
@@ -69,10 +69,18 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+class Answer(NamedTuple):
+    """A store's answer to an append, as `ports.Done` is told it."""
+
+    verdict: Verdict
+    tail: int = -1
+    cancel: bool = False
+
+
 async def append(store: Store, id: str, first_seq: int, events: list[Event], attempt: int = 0) -> Answer:
     """The store's answer to an append; a second answer would raise."""
     answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-    store.append(id, attempt, first_seq, events, answer.set_result)
+    store.append(id, attempt, first_seq, events, lambda *said: answer.set_result(Answer(*said)))
     return await asyncio.wait_for(answer, 5)
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from polystream.core.errors import StreamError
 from polystream.core.events import Batch, Event, Started
-from polystream.core.ports import Answer, Store, Unwatch
+from polystream.core.ports import Done, Store, Unwatch, Verdict
 from polystream.core.record import Record
 from polystream.stores.memory import MemoryStore
 
@@ -27,9 +27,7 @@ class OtherStore:
         self.creates += 1
         await self.inner.create(record, started)
 
-    def append(
-        self, id: str, attempt: int, first_seq: int, events: list[Event], done: Callable[[Answer], None]
-    ) -> None:
+    def append(self, id: str, attempt: int, first_seq: int, events: list[Event], done: Done) -> None:
         self.appends.append(list(events))
         self.inner.append(id, attempt, first_seq, events, done)
 
@@ -76,11 +74,9 @@ class RemoteStore(OtherStore):
         await super().create(record, started)
         await self._travel()
 
-    def append(
-        self, id: str, attempt: int, first_seq: int, events: list[Event], done: Callable[[Answer], None]
-    ) -> None:
-        def answer(answer: Answer) -> None:
-            self._later(self._back, partial(done, answer))
+    def append(self, id: str, attempt: int, first_seq: int, events: list[Event], done: Done) -> None:
+        def answer(verdict: Verdict, tail: int, cancel: bool) -> None:
+            self._later(self._back, partial(done, verdict, tail, cancel))
 
         kept = list(events)
         self._later(self._there, partial(super().append, id, attempt, first_seq, kept, answer))

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from polystream.core.events import ATTEMPT_SPAN, Batch, Event, Finished, Notice, Text
-from polystream.core.ports import Answer, Store, Verdict
+from polystream.core.ports import Store, Verdict
 from polystream.core.record import Record
-from tests.fakes import OWNER, append, numbered, record, started, stored, texts, until
+from tests.fakes import OWNER, Answer, append, numbered, record, started, stored, texts, until
 
 OK, FENCED, BEHIND, GONE = Verdict.OK, Verdict.FENCED, Verdict.BEHIND, Verdict.GONE
 
@@ -143,7 +143,7 @@ async def test_a_watcher_hears_what_is_stored_before_the_producer_does(store: St
     made = await opened(store)
     heard: list[object] = []
     await store.watch(made.id, OWNER, lambda batch: heard.extend(numbered([batch])))
-    store.append(made.id, 0, 1, texts("a"), heard.append)
+    store.append(made.id, 0, 1, texts("a"), lambda *said: heard.append(Answer(*said)))
     await until(lambda: len(heard) == 2)
     assert heard == [(1, Text("a")), Answer(OK, 1)]
 

@@ -19,7 +19,7 @@ ERROR = Error("draining", "Later.", True)
 RECORD: Record = record()
 FORMS: dict[str, Any] = {
     "ndjson": Ndjson,
-    "frames": Frames,
+    "frames": lambda: Frames("a"),
     "sse": Sse,
     "text": PlainText,
     "proto": Messages,

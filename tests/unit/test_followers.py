@@ -48,7 +48,7 @@ async def test_over_a_distant_store_too_a_reader_gets_every_event_once(
 
     async def write() -> None:
         for seq, pause in enumerate(pauses, 1):
-            store.append(made.id, 0, seq, texts("x"), lambda _: None)
+            store.append(made.id, 0, seq, texts("x"), lambda *_: None)
             await asyncio.sleep(pause / 2)
         await append(store, made.id, len(pauses) + 1, [Finished("stop")])
 
@@ -77,7 +77,7 @@ async def test_an_event_stored_just_after_a_read_found_nothing_is_no_hole():
     sink = HeldSink()
     starting = asyncio.ensure_future(reader(store, made, sink).start())
     await asyncio.sleep(5.5)  # watched at 2, read to the end at 5, of which the follower hears at 6
-    store.inner.append(made.id, 0, 1, texts("a"), lambda _: None)
+    store.inner.append(made.id, 0, 1, texts("a"), lambda *_: None)
     await starting
     assert (sink.seqs, sink.trouble) == ([0, 1], [])
 

@@ -11,7 +11,7 @@ TEXT = b'{"seq":4,"type":"text","text":"a\\n\\u2028"}'
 LAST = b'{"seq":5,"type":"finished","reason":"stop","events":6,"sha256":""}'
 COME_BACK = b'{"type":"come_back","retry_after_ms":200,"reason":"drain"}'
 LOST = b'{"type":"lost","after":12}'
-FORMS: list[Any] = [Ndjson(), Frames(), Sse(), Sse("gen_x")]
+FORMS: list[Any] = [Ndjson(), Frames("r%d"), Frames("s"), Sse(), Sse("gen_x")]
 
 
 def batch(count: int = 2) -> Batch:
@@ -32,15 +32,21 @@ def test_ndjson_says_what_is_no_event_in_lines_too():
     assert form.lost(12) == LOST + b"\n"
 
 
-def test_a_frame_is_the_bare_event():
-    assert Frames().encode(batch()) == [TEXT, LAST]
+@pytest.mark.parametrize(("ref", "head"), [("a", b'{"ref":"a",'), ('%d "é"', b'{"ref":"%d \\"\\u00e9\\"",')])
+def test_a_frame_is_the_event_under_its_ref(ref: str, head: bytes):
+    assert Frames(ref).encode(batch()) == [head + TEXT[1:], head + LAST[1:]]
+    assert Frames(ref).encode(batch(1)) == [head + TEXT[1:]]
+    assert Frames(ref).encode(Batch(4, [Text("a"), Text("b")])) == [
+        head + b'"seq":4,"type":"text","text":"a"}',
+        head + b'"seq":5,"type":"text","text":"b"}',
+    ]
 
 
 def test_a_frame_may_be_what_is_no_event():
-    form = Frames()
-    assert form.heartbeat == b'{"type":"heartbeat"}'
-    assert form.come_back("drain", 200) == COME_BACK
-    assert form.lost(12) == LOST
+    form = Frames("a")
+    assert form.heartbeat is None
+    assert form.come_back("drain", 200) == b'{"ref":"a",' + COME_BACK[1:]
+    assert form.lost(12) == b'{"ref":"a",' + LOST[1:]
 
 
 def test_an_event_stream_has_id_type_and_data():
@@ -76,11 +82,6 @@ def test_a_heartbeat_in_an_event_stream_is_a_comment():
 
 def test_forms_with_other_bytes_have_other_keys():
     assert len({form.key for form in FORMS}) == len(FORMS)
-
-
-def test_frames_share_the_encoding_of_the_batch_itself():
-    made = batch()
-    assert Frames().encode(made) is made.encodings[Frames().key]
 
 
 @pytest.mark.parametrize("form", FORMS)

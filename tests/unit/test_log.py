@@ -40,9 +40,9 @@ class Producing:
     async def open(self, first: Any = None) -> Log:
         """The log, opened with its first event."""
         await self.store.create(self.record, started(self.record))
-        on_cancel, on_lost = (lambda name=name: self.calls.append(name) for name in ("cancel", "lost"))
+        told = (lambda name=name: self.calls.append(name) for name in ("cancel", "lost", "full"))
         first = first or started(self.record)
-        return Log(self.store, self.record, first, self.limits, on_cancel, on_lost)
+        return Log(self.store, self.record, first, self.limits, *told)
 
     async def last(self) -> Any:
         """The last event stored."""
@@ -57,8 +57,8 @@ class Producing:
 async def test_events_are_numbered_behind_the_first():
     producing = Producing()
     log = await producing.open()
-    assert log.append(texts("a", "b"))
-    assert log.append(texts("c"))
+    log.append(texts("a", "b"))
+    log.append(texts("c"))
     log.end(Finished("stop"))
     assert await producing.seqs() == [0, 1, 2, 3, 4]
 
@@ -115,7 +115,7 @@ async def test_other_notices_leave_the_digest_alone():
 async def test_a_later_attempt_numbers_from_its_own_start_and_counts_what_was_there():
     producing = Producing(attempt=1, events=3)
     log = await producing.open(TAKEOVER)
-    producing.store.append(producing.record.id, 1, ATTEMPT_SPAN, [TAKEOVER], lambda _: None)
+    producing.store.append(producing.record.id, 1, ATTEMPT_SPAN, [TAKEOVER], lambda *_: None)
     log.append(texts("a"))
     log.end(Finished("stop"))
     assert await producing.seqs() == [0, ATTEMPT_SPAN, ATTEMPT_SPAN + 1, ATTEMPT_SPAN + 2]
@@ -126,9 +126,11 @@ async def test_a_later_attempt_numbers_from_its_own_start_and_counts_what_was_th
 async def test_a_log_holds_as_many_events_as_it_may_the_last_one_among_them():
     producing = Producing(max_events=5)
     log = await producing.open()
-    assert log.append(texts("a", "b"))
-    assert log.append(texts("c"))
-    assert not log.append(texts("d"))
+    log.append(texts("a", "b"))
+    log.append(texts("c"))
+    assert producing.calls == []
+    log.append(texts("d"))
+    assert producing.calls == ["full"]
     log.end(Finished("stop"))
     assert await producing.seqs() == [0, 1, 2, 3, 4]
     assert await producing.last() == Finished("stop", events=5, sha256=digest("abc"))
@@ -138,8 +140,10 @@ async def test_a_log_holds_as_many_events_as_it_may_the_last_one_among_them():
 async def test_a_log_holds_as_many_bytes_as_it_may():
     producing = Producing(max_bytes=10)
     log = await producing.open()
-    assert log.append([Text("é" * 3), Reasoning("abcd")])
-    assert not log.append(texts("x"))
+    log.append([Text("é" * 3), Reasoning("abcd")])
+    assert producing.calls == []
+    log.append(texts("x"))
+    assert producing.calls == ["full"]
     log.end(Finished("stop"))
     assert await producing.seqs() == [0, 1, 2, 3]
 
@@ -149,7 +153,9 @@ async def test_a_log_holds_as_many_bytes_as_it_may():
 async def test_of_events_that_do_not_fit_nothing_is_stored(events: list[Event]):
     producing = Producing(max_events=6, max_bytes=10)
     log = await producing.open()
-    assert not log.append(events)
+    log.append(events)
+    log.append(texts("o"))  # would fit, but a log with a hole would look whole
+    assert producing.calls == ["full"]
     log.end(Finished("stop"))
     assert await producing.last() == Finished("stop", events=2, sha256=digest(""))
 
@@ -160,7 +166,7 @@ async def test_a_log_ends_once():
     log = await producing.open()
     log.end(Finished("stop"))
     log.end(Finished("cancelled"))
-    assert log.append(texts("late"))
+    log.append(texts("late"))
     assert await producing.seqs() == [0, 1]
     assert (await producing.last()).reason == "stop"
 
@@ -212,8 +218,7 @@ async def test_whatever_is_emitted_count_and_digest_are_those_of_what_is_stored(
     producing = Producing(max_events, max_bytes)
     log = await producing.open()
     for events in reads:
-        if not log.append(events):
-            break
+        log.append(events)
     log.end(Finished("stop"))
     events = [event for _, event in await stored(producing.store, producing.record.id)]
     last = await producing.last()

@@ -1,7 +1,6 @@
 """Producing over a store that loses replies, a suffix or a log: nothing is missing and nothing doubled."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 from polystream.core.errors import NotFound, StoreUnavailable
 from polystream.core.events import ATTEMPT_SPAN, Event, Finished, Notice, Started
 from polystream.core.log import Log
-from polystream.core.ports import Answer, Verdict
+from polystream.core.ports import Done, Verdict
 from polystream.core.record import Record
 from polystream.stores.memory import MemoryStore
 from tests.clock import jumping, settle
@@ -29,16 +28,14 @@ class FaultyStore(OtherStore):
         super().__init__()
         self.fault = ""
 
-    def append(
-        self, id: str, attempt: int, first_seq: int, events: list[Event], done: Callable[[Answer], None]
-    ) -> None:
+    def append(self, id: str, attempt: int, first_seq: int, events: list[Event], done: Done) -> None:
         fault, self.fault = self.fault, ""
         if fault == "lost":
-            done(Answer(Verdict.OK, first_seq + len(events) - 1))
+            done(Verdict.OK, first_seq + len(events) - 1, False)
             return
         if fault == "unanswered":
-            super().append(id, attempt, first_seq, events, lambda _: None)
-            done(Answer(Verdict.BEHIND, first_seq - 1))
+            super().append(id, attempt, first_seq, events, lambda *_: None)
+            done(Verdict.BEHIND, first_seq - 1, False)
             return
         super().append(id, attempt, first_seq, events, done)
 
@@ -47,10 +44,8 @@ async def opened(store: OtherStore, calls: list[str], **fields: Any) -> tuple[Re
     """A log over that store; `calls` gathers what the producer is told."""
     made = record(**fields)
     await store.create(made, started(made))
-    log = Log(
-        store, made, started(made), LIMITS.log, lambda: calls.append("cancel"), lambda: calls.append("lost")
-    )
-    return made, log
+    told = (lambda name=name: calls.append(name) for name in ("cancel", "lost", "full"))
+    return made, Log(store, made, started(made), LIMITS.log, *told)
 
 
 async def said(store: OtherStore, made: Record) -> str:
@@ -137,8 +132,8 @@ async def test_a_producer_cannot_fill_a_hole_before_its_own_first_event():
     first = 2 * ATTEMPT_SPAN
     await append(store, made.id, first, [Notice("takeover", {"from": 0})], attempt=2)
 
-    def behind(answer: Answer) -> None:
-        log._done(Answer(Verdict.BEHIND, ATTEMPT_SPAN))
+    def behind(*answer: object) -> None:
+        log._done(Verdict.BEHIND, ATTEMPT_SPAN, False)
 
     store.inner.append(made.id, 2, first, [], behind)
     assert calls == ["lost"]

@@ -75,11 +75,12 @@ async def test_the_end_wakes_the_taker_although_its_bytes_are_written():
 
 
 @jumping
-async def test_a_heartbeat_takes_the_same_way():
+async def test_a_heartbeat_is_the_takers():
     sink, output = connected()
-    sink.wake()
+    waiting = sink.wake()
     sink.tick(10, 10, 30)
-    assert output.taken == [b'{"type":"heartbeat"}\n']
+    assert waiting.done()
+    assert (output.taken, sink.take()) == ([], [b'{"type":"heartbeat"}\n'])
 
 
 @jumping

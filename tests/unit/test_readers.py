@@ -9,7 +9,7 @@ from polystream.core.events import Batch
 from polystream.core.generations import Generations
 from polystream.core.record import Record
 from polystream.core.request import OnDisconnect
-from polystream.dialects.forms import Frames
+from polystream.dialects.forms import Ndjson
 from polystream.edge.pulse import Pulse
 from polystream.edge.readers import Readers
 from polystream.edge.sink import HIGH_WATER, BufferSink
@@ -33,15 +33,20 @@ class House:
         return made
 
     async def open(self, id: str, after: int | None = None) -> BufferSink:
-        """A reader of frames."""
-        sink = BufferSink(Frames())
+        """A reader of lines."""
+        sink = BufferSink(Ndjson())
         assert await self.readers.open(id, after, OWNER, sink)
         return sink
 
 
+def lines(sink: BufferSink) -> list[bytes]:
+    """The lines that a reader takes now."""
+    return b"".join(sink.take()).splitlines()
+
+
 def texts(sink: BufferSink) -> list[bytes]:
     """The text events that a reader takes now."""
-    return [piece for piece in sink.take() if b'"type":"text"' in piece]
+    return [line for line in lines(sink) if b'"type":"text"' in line]
 
 
 @jumping
@@ -61,7 +66,7 @@ async def test_a_reader_gets_heartbeats_from_the_moment_it_is_open():
     sink = await house.open((await house.start()).id)
     sink.take()
     await asyncio.wait_for(sink.wake(), 11)
-    assert sink.take() == [b'{"type":"heartbeat"}']
+    assert lines(sink) == [b'{"type":"heartbeat"}']
     house.readers.close(sink)
     sink.wake()
     await asyncio.sleep(100)
@@ -119,7 +124,7 @@ async def test_a_reader_at_the_end_of_an_ended_log_is_not_opened():
     made = await house.start()
     house.engine.run.end()
     await settle()
-    sink = BufferSink(Frames())
+    sink = BufferSink(Ndjson())
     assert not await house.readers.open(made.id, 1, OWNER, sink)
     assert sink.follower is None
     assert not house.pulse._open
@@ -132,7 +137,7 @@ async def test_a_reader_that_is_refused_is_not_in_the_pulse(after: int | None, e
     house = House()
     made = await house.start()
     with pytest.raises(error):
-        await house.readers.open(made.id if after else "gen_other", after, OWNER, BufferSink(Frames()))
+        await house.readers.open(made.id if after else "gen_other", after, OWNER, BufferSink(Ndjson()))
     assert not house.pulse._open
 
 
@@ -141,7 +146,7 @@ async def test_the_reader_of_another_owner_finds_nothing():
     house = House()
     made = await house.start()
     with pytest.raises(NotFound):
-        await house.readers.open(made.id, None, "mallory", BufferSink(Frames()))
+        await house.readers.open(made.id, None, "mallory", BufferSink(Ndjson()))
 
 
 @jumping
@@ -154,5 +159,5 @@ async def test_a_reader_of_an_ended_log_has_it_whole_at_once():
     sink = await house.open(made.id)
     assert sink.ended
     assert isinstance(sink.last, Batch)
-    assert len(sink.take()) == 3
+    assert len(lines(sink)) == 3
     house.readers.close(sink)

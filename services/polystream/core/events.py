@@ -172,8 +172,8 @@ class Batch:
     """Consecutive events of one log as they travel together: one per network read of the engine, shared by
     all readers.
 
-    `plain`: its events, when it is nothing but text, as nearly all are. `encodings` holds the batch as each dialect spells it,
-    filled by the first sink that needs it.
+    `plain`: its events, when they are nothing but text, as nearly all are. `encodings` holds the batch as
+    each dialect spells it, filled by the first sink that needs it.
     """
 
     __slots__ = ("encodings", "events", "first_seq", "last", "last_seq", "plain")

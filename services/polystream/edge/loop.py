@@ -86,17 +86,17 @@ class GreedyServer:
                 self._loop.call_later(1, self._accept_again)
                 return
             connection.setblocking(False)
-            task = self._loop.create_task(
-                self._loop.connect_accepted_socket(self._protocol_factory, connection)
-            )
+            task = self._loop.create_task(self._take_in(connection))
             self._connecting.add(task)
-            task.add_done_callback(self._connected)
+            task.add_done_callback(self._connecting.discard)
 
     def _accept_again(self) -> None:
         if self._serving:
             self._loop.add_reader(self._listener.fileno(), self._accept)
 
-    def _connected(self, task: "asyncio.Task[Any]") -> None:
-        self._connecting.discard(task)
-        if not task.cancelled() and (error := task.exception()):
-            logger.error("a connection broke while it was taken in", exc_info=error)
+    async def _take_in(self, connection: socket.socket) -> None:
+        try:
+            await self._loop.connect_accepted_socket(self._protocol_factory, connection)
+        except Exception:
+            logger.exception("a connection broke while it was taken in")
+            connection.close()

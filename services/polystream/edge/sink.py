@@ -81,7 +81,7 @@ class BufferSink:
     """
 
     __slots__ = (
-        *("_direct", "_form", "_given", "_key", "_loop", "_seen_given", "_size", "_taken", "_waiter"),
+        *("_direct", "_form", "_given", "_key", "_loop", "_size", "_taken", "_waiter"),
         *("broken", "ended", "follower", "full", "last", "moved", "output", "pieces", "resumable", "stalled"),
         "unsent",
     )
@@ -104,7 +104,7 @@ class BufferSink:
         self._size = 0
         self._waiter: asyncio.Future[None] | None = None
         self._direct: Callable[[list[bytes]], int] | None = None  # `output`, while the taking side waits
-        self._given = self._seen_given = self._taken = 0
+        self._given = self._taken = 0
 
     def write(self, batch: Batch) -> None:
         """Encode once a dialect, gather, wake; nothing more after an end that the form made."""
@@ -172,17 +172,15 @@ class BufferSink:
 
         Only here is looked at the clock, not once a token: `moved` is late by a turn of the pulse at most.
         """
-        if self._given != self._seen_given:
-            self._seen_given, self.moved = self._given, now
         unsent = self.unsent()
-        if self._waiting and not unsent:
-            if now - self.moved >= heartbeat_s and self._form.heartbeat is not None and not self.ended:
-                self._gather([self._form.heartbeat])
-                self._seen_given, self.moved = self._given, now
-            return
         taken = self._given - unsent
         if taken != self._taken:
             self._taken, self.moved = taken, now
+        elif self._waiting and not unsent:
+            heartbeat = self._form.heartbeat
+            if now - self.moved >= heartbeat_s and heartbeat is not None and not self.ended:
+                self._gather([heartbeat])
+                self._taken, self.moved = taken + len(heartbeat), now  # its being taken is no news
         elif now - self.moved >= stall_s:
             self.moved = now
             self.output = self._direct = None  # the connection is being closed

@@ -104,7 +104,7 @@ class Connection(asyncio.Protocol):
         Cancelling it, and any end but a complete body or `stop(True)`, closes the connection at once.
         """
         self._set_timer(None)
-        if self._transport is None or self.closed:
+        if self._transport is None or self.closed or self._transport.is_closing():
             return End.UNANSWERED
         self._begin()
         self._receiver = receiver

@@ -3,6 +3,7 @@
 The server is our own (`grpc_connection`): each token goes straight to the transport.
 """
 
+import asyncio
 import functools
 import logging
 from collections.abc import Awaitable, Callable
@@ -17,7 +18,7 @@ from polystream.dialects import native, proto
 from polystream.edge.readers import Readers
 from polystream.edge.sink import BufferSink
 from polystream.proto.polystream.v1 import streams_pb2 as pb
-from polystream.protocols.grpc_call import Call, GivenUp, Method
+from polystream.protocols.grpc_call import Call, Method
 
 S = TypeVar("S")
 R = TypeVar("R", bound=bytes | None)
@@ -111,9 +112,11 @@ class Streams:
         try:
             call.send_initial_metadata([("stream-id", record.id)])
             if opened:
-                await _pump(sink, call)
-        except GivenUp:
-            pass  # the sink has been told
+                async with asyncio.timeout(None) as patience:
+                    sink.stalled = lambda: patience.reschedule(0)
+                    await _pump(sink, call)
+        except TimeoutError:
+            sink.come_back("slow", COME_BACK_MS)
         finally:
             self._readers.close(sink)
         if sink.error is not None:
@@ -125,10 +128,8 @@ class _CallSink(BufferSink):
 
     def __init__(self, call: Call) -> None:
         super().__init__(proto.Messages())
-        self._call = call
         self.output = call.output
         self.unsent = lambda: self.waiting - call.partial + call.unsent()
-        self.stalled = self._give_up
         self.waiting = 0  #: bytes of messages that the call has not taken
         self.error: Error | None = None
 
@@ -149,13 +150,9 @@ class _CallSink(BufferSink):
         super().cut(error)
         self.error = error
 
-    def _give_up(self) -> None:
-        self.come_back("slow", COME_BACK_MS)
-        self._call.give_up()
-
 
 async def _pump(sink: _CallSink, call: Call) -> None:
-    """Send what the sink gathers, to its end. Raises `GivenUp`."""
+    """Send what the sink gathers, to its end."""
     while True:
         if sink.pieces:
             pieces = sink.take()

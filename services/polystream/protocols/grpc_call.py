@@ -8,7 +8,6 @@ for WINDOW_UPDATE and SETTINGS.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -17,15 +16,19 @@ from google.rpc.status_pb2 import Status
 from h2.connection import H2Connection
 from h2.stream import H2Stream
 
-from polystream.core.errors import TooLarge
-from polystream.dialects import proto
 from polystream.protocols import grpc_frames as frames
+from polystream.protocols.grpc_request import DEADLINE_EXCEEDED, INTERNAL, UNIMPLEMENTED, Assembler, Refused
 
-DEADLINE_EXCEEDED, UNIMPLEMENTED, INTERNAL = 4, 12, 13
+#: Answers a request's message (empty where requests are streamed); what it gives is the answer's one message.
+Handler = Callable[[bytes, "Call"], Awaitable[bytes | None]]
 
 
-class GivenUp(Exception):
-    """The client took nothing for too long; see `Call.give_up`."""
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One method of a service."""
+
+    handler: Handler
+    streams_requests: bool = False
 
 
 class Carrier(Protocol):
@@ -53,7 +56,7 @@ class Call:
     """One call. `metadata`: the request's, by name. `partial`: bytes sent of the message being written."""
 
     __slots__ = (
-        *("_answered", "_buffer", "_carrier", "_given_up", "_head", "_messages", "_reading", "_stream"),
+        *("_answered", "_carrier", "_head", "_reading", "_request", "_stream"),
         *("_task", "_waiter", "ended", "half_closed", "metadata", "method", "partial", "stream_id", "timer"),
     )
 
@@ -75,9 +78,8 @@ class Call:
         self._carrier = carrier
         self._stream = stream
         self._head = head
-        self._answered = self._given_up = False
-        self._buffer = bytearray()
-        self._messages: deque[bytes] = deque()
+        self._answered = False
+        self._request = Assembler(carrier.message_max_bytes)
         self._task: asyncio.Task[None] | None = None
         self._waiter: asyncio.Future[None] | None = None  # of the writing side
         self._reading: asyncio.Future[None] | None = None
@@ -94,9 +96,7 @@ class Call:
         return sum(map(len, pieces)) if self._send(pieces) else 0
 
     async def write(self, message: bytes) -> None:
-        """Send a message as windows and transport allow. Raises `GivenUp`."""
-        if self._given_up:
-            raise GivenUp
+        """Send a message as windows and transport allow."""
         if self._send([message]):
             return
         body, self.partial = frames.prefixed(message), 0
@@ -114,9 +114,9 @@ class Call:
 
     async def messages(self) -> AsyncIterator[bytes]:
         """The client's messages, to its end; for methods that stream requests."""
-        while self._messages or not self.half_closed:
-            if self._messages:
-                yield self._messages.popleft()
+        while self._request.whole or not self.half_closed:
+            if self._request.whole:
+                yield self._request.whole.popleft()
             else:
                 self._reading = asyncio.get_running_loop().create_future()
                 await self._reading
@@ -124,11 +124,6 @@ class Call:
     def unsent(self) -> int:
         """Bytes that lie in the transport."""
         return self._carrier.transport.get_write_buffer_size()
-
-    def give_up(self) -> None:
-        """Have `write` raise, also one under way."""
-        self._given_up = True
-        self.wake()
 
     def end(self, status: Status | None = None, more: frames.Fields | None = None) -> None:
         """End with a status (None is OK) and further trailers; nothing when the call has ended."""
@@ -158,44 +153,37 @@ class Call:
         """A piece of the request's body."""
         if self.ended:
             return
-        self._buffer += piece
-        largest = self._carrier.message_max_bytes
-        while not self.ended and len(self._buffer) >= frames.PREFIX.size:
-            flag, size = frames.PREFIX.unpack_from(self._buffer)
-            end = frames.PREFIX.size + size
-            if flag:
-                self._refuse_flag(flag)
-            elif size + sum(map(len, self._messages)) > largest:  # nothing of it needs to be held
-                error = TooLarge(f"The message is larger than {largest} bytes.")
-                self.leave(proto.rpc_status(error.as_event()))
-            elif len(self._buffer) < end:
-                return
-            else:
-                self._messages.append(bytes(self._buffer[frames.PREFIX.size : end]))
-                del self._buffer[:end]
-                self._take_in()
+        try:
+            self._request.feed(piece)
+        except Refused as refused:
+            self.leave(refused.status, refused.trailers)
+            return
+        if self.method.streams_requests:
+            self._read_on()
+        elif self._request.more_than_one():
+            self._refuse_count()
 
     def close_half(self) -> None:
         """The client has said all."""
         self.half_closed = True
         if self.ended:
             return
-        if self._buffer:
+        if self._request.incomplete():
             self.leave(Status(code=INTERNAL, message="The request ends within a message."))
         elif self.method.streams_requests:
             self._read_on()
-        elif not self._messages:
+        elif not self._request.whole:
             self._refuse_count()
         else:
-            self._task = self._carrier.run(self, self._messages.popleft())
+            self._task = self._carrier.run(self, self._request.whole.popleft())
 
     def expire(self) -> None:
         """The deadline has passed."""
         self.leave(Status(code=DEADLINE_EXCEEDED, message="Deadline Exceeded"))
 
-    def leave(self, status: Status) -> None:
+    def leave(self, status: Status, more: frames.Fields | None = None) -> None:
         """End from outside of the handler, which is cancelled."""
-        self.end(status)
+        self.end(status, more)
         self.cancel()
 
     def cancel(self) -> None:
@@ -215,7 +203,8 @@ class Call:
 
     def _send(self, pieces: list[bytes]) -> bool:
         carrier = self._carrier
-        if carrier.paused or self.ended or not self._answered:
+        transport = carrier.transport
+        if self.ended or carrier.paused or transport.is_closing() or not self._answered:
             return False
         length = sum(map(len, pieces)) + frames.PREFIX.size * len(pieces)
         h2, stream = carrier.h2, self._stream
@@ -223,7 +212,7 @@ class Call:
             return False
         stream.outbound_flow_control_window -= length
         h2.outbound_flow_control_window -= length
-        carrier.transport.write(frames.messages(self.stream_id, pieces, h2.max_outbound_frame_size))
+        transport.write(frames.messages(self.stream_id, pieces, h2.max_outbound_frame_size))
         return True
 
     def _window(self) -> int:
@@ -237,42 +226,11 @@ class Call:
     async def _room(self) -> None:
         self._waiter = asyncio.get_running_loop().create_future()
         await self._waiter
-        if self._given_up:
-            raise GivenUp
-
-    def _take_in(self) -> None:
-        """A message is complete."""
-        if self.method.streams_requests:
-            self._read_on()
-        elif len(self._messages) > 1 or self._buffer:
-            self._refuse_count()
 
     def _read_on(self) -> None:
         if self._reading is not None and not self._reading.done():
             self._reading.set_result(None)
 
-    def _refuse_flag(self, flag: int) -> None:
-        if flag == 1:
-            self.end(
-                Status(code=UNIMPLEMENTED, message="Compressed messages are not taken."),
-                [("grpc-accept-encoding", "identity")],
-            )
-        else:
-            self.end(Status(code=INTERNAL, message="A message's flags are invalid."))
-        self.cancel()
-
     def _refuse_count(self) -> None:
         """UNIMPLEMENTED, as https://grpc.io/docs/guides/status-codes/ says."""
         self.leave(Status(code=UNIMPLEMENTED, message="The method takes exactly one message."))
-
-
-#: Answers a request's message (empty where requests are streamed); what it gives is the answer's one message.
-Handler = Callable[[bytes, Call], Awaitable[bytes | None]]
-
-
-@dataclass(frozen=True, slots=True)
-class Method:
-    """One method of a service."""
-
-    handler: Handler
-    streams_requests: bool = False

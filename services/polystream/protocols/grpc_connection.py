@@ -12,64 +12,54 @@ from typing import cast
 
 from google.rpc.status_pb2 import Status
 from h2 import events
-from h2.config import H2Configuration
 from h2.connection import ConnectionState, H2Connection
 from h2.errors import ErrorCodes
 from h2.exceptions import ProtocolError
-from h2.settings import SettingCodes, Settings
 
 from polystream.protocols import grpc_frames as frames
-from polystream.protocols.grpc_call import INTERNAL, UNIMPLEMENTED, Call, Method
+from polystream.protocols.grpc_call import Call, Method
+from polystream.protocols.grpc_http2 import Flood, Floods, Http2
+from polystream.protocols.grpc_request import UNIMPLEMENTED, NoCall, read_head
 
-#: Calls that may run at once on a connection.
-STREAMS_MAX = 1000
-#: Bytes of a request's header fields together, as HTTP/2 counts them.
-HEADERS_MAX_BYTES = 16 * 1024
 #: How long a ping may stay without an answer, seconds; looked at every `heartbeat_s`.
 PING_ANSWER_S = 20.0
-#: Frames a second that ask for work and carry nothing (PING, SETTINGS, PRIORITY, empty DATA, …).
-CONTROL_MAX = 10_000
-#: Calls a second that a client may begin and reset (CVE-2023-44487): more than it can have open at once.
-RESETS_MAX = 1500
 #: Bytes of answers to control frames and of statuses that a client may leave unread.
 UNREAD_MAX_BYTES = 1024 * 1024
 #: What a client is given to take its last bytes and close, seconds.
 LINGER_S = 1.0
 
+#: Events of frames that belong to calls, or answer ours.
+_WORK = (
+    events.DataReceived,
+    events.WindowUpdated,
+    events.RequestReceived,
+    events.StreamEnded,
+    events.PingAckReceived,
+    events.StreamReset,  # counted apart
+    events.SettingsAcknowledged,
+)
+
 logger = logging.getLogger(__name__)
-
-
-class _H2(H2Connection):
-    """h2's, with less to remember of streams that are gone."""
-
-    DEFAULT_MAX_HEADER_LIST_SIZE = HEADERS_MAX_BYTES
-    MAX_CLOSED_STREAMS = 2 * STREAMS_MAX
-
-    def __init__(self) -> None:
-        config = H2Configuration(
-            client_side=False, validate_outbound_headers=False, normalize_outbound_headers=False
-        )
-        super().__init__(config)
-        self.local_settings = Settings(
-            client=False,
-            initial_values={
-                SettingCodes.MAX_CONCURRENT_STREAMS: STREAMS_MAX,
-                SettingCodes.MAX_HEADER_LIST_SIZE: HEADERS_MAX_BYTES,
-            },
-        )
 
 
 class Service:
     """What all connections share: the methods by path, the limits, who is connected."""
 
     def __init__(self, methods: dict[str, Method], message_max_bytes: int, heartbeat_s: float):
-        self.methods = {path.encode(): method for path, method in methods.items()}
+        self._methods = {path.encode(): method for path, method in methods.items()}
         self.message_max_bytes = message_max_bytes
         self.heartbeat_s = heartbeat_s
         self.connections: set[Connection] = set()
         self.tasks: set[asyncio.Task[None]] = set()
         self.draining = False
         self._gone: asyncio.Event | None = None
+
+    def method(self, path: bytes, head: frames.Fields) -> Method:
+        """Raises `NoCall`, whose answer begins with that head."""
+        if (method := self._methods.get(path)) is None:
+            unknown = Status(code=UNIMPLEMENTED, message="There is no such method.")
+            raise NoCall(head + frames.trailers(unknown))
+        return method
 
     def drain(self) -> None:
         """No new calls; those under way go on."""
@@ -100,7 +90,7 @@ class Connection(asyncio.Protocol):
     transport: asyncio.Transport
 
     def __init__(self, service: Service):
-        self.h2: H2Connection = _H2()
+        self.h2: H2Connection = Http2()
         self.paused = False
         self.message_max_bytes = service.message_max_bytes
         self._service = service
@@ -108,8 +98,7 @@ class Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._draining = self._closing = False
         self._pinged: float | None = None  # when, while a ping has no answer
-        self._second = 0.0  # in which `_control` and `_resets` are counted
-        self._control = self._resets = 0
+        self._floods = Floods(self._loop.time)
         self._unread = 0  # bytes of h2's frames that were written while the transport was full
 
     # --- asyncio's
@@ -129,10 +118,13 @@ class Connection(asyncio.Protocol):
         try:
             for event in self.h2.receive_data(data):
                 self._take(event)
-        except ProtocolError as error:
+        except Flood:
+            self.h2.close_connection(ErrorCodes.ENHANCE_YOUR_CALM)
+            self._break()
+            return
+        except ProtocolError as error:  # h2 has prepared its GOAWAY
             logger.debug("a gRPC connection broke the protocol: %s", error)
-            self._flush()  # h2 has prepared its GOAWAY
-            self._close()
+            self._break()
             return
         self._flush()
 
@@ -194,6 +186,11 @@ class Connection(asyncio.Protocol):
         if self._draining and not self._calls:
             self._close()
 
+    def _break(self) -> None:
+        """The client must go, and its calls end; why is in h2's GOAWAY."""
+        self._flush()
+        self._close()
+
     def _close(self) -> None:
         """Say no more; the client closes. A close at once might lose what it has not read yet."""
         if self._closing:
@@ -221,7 +218,7 @@ class Connection(asyncio.Protocol):
             case events.StreamEnded(stream_id=stream_id) if call := self._calls.get(stream_id):
                 call.close_half()
             case events.StreamReset(stream_id=stream_id):
-                self._resets += 1
+                self._floods.count_reset()
                 if call := self._calls.pop(stream_id, None):
                     call.cancel()
                     self._close_if_done()
@@ -230,30 +227,20 @@ class Connection(asyncio.Protocol):
             case events.ConnectionTerminated():
                 self._take_goaway()
         if not isinstance(event, _WORK):
-            self._count()
+            self._floods.count()
 
     def _take_data(self, stream_id: int, event: events.DataReceived) -> None:
         if call := self._calls.get(stream_id):
             call.receive(event.data)
         self.h2.acknowledge_received_data(event.flow_controlled_length, stream_id)
         if not event.data and event.stream_ended is None:
-            self._count()
+            self._floods.count()
 
     def _take_goaway(self) -> None:
         """The client begins no more calls; h2 takes it for the end of those under way, too."""
         self.h2.state_machine.state = ConnectionState.SERVER_OPEN
         self._draining = True
         self._close_if_done()
-
-    def _count(self) -> None:
-        """Bound what costs us work and the client nothing. Raises `ProtocolError`."""
-        now = self._loop.time()
-        if now - self._second >= 1:
-            self._second, self._control, self._resets = now, 0, 0
-        self._control += 1
-        if self._control > CONTROL_MAX or self._resets > RESETS_MAX:
-            self.h2.close_connection(ErrorCodes.ENHANCE_YOUR_CALM)
-            raise ProtocolError("a flood of frames")
 
     def _begin(self, request: events.RequestReceived) -> None:
         stream_id, headers = request.stream_id, dict(request.headers)
@@ -263,9 +250,11 @@ class Connection(asyncio.Protocol):
         if self._draining:
             self.h2.reset_stream(stream_id, ErrorCodes.REFUSED_STREAM)
             return
-        head, method, timeout_s = _read_head(headers, self._service.methods)
-        if method is None:
-            self.send_headers(stream_id, head, end=True)
+        try:
+            head, timeout_s = read_head(headers)
+            method = self._service.method(headers[b":path"], head)
+        except NoCall as answer:
+            self.send_headers(stream_id, answer.fields, end=True)
             return
         call = Call(self, stream, method, frames.metadata(request.headers), head)
         self._calls[stream_id] = call
@@ -297,34 +286,3 @@ class Connection(asyncio.Protocol):
             self.transport.abort()
             return
         self._timer = self._loop.call_later(self._service.heartbeat_s, self._beat)
-
-
-def _read_head(
-    headers: dict[bytes, bytes], methods: dict[bytes, Method]
-) -> tuple[frames.Fields, Method | None, float | None]:
-    """The head of the answer, the method, and the seconds it may take. Without a method the head is all."""
-    if headers[b":method"] != b"POST":
-        return [(":status", "405"), ("allow", "POST")], None, None
-    head = frames.head(headers.get(b"content-type", b""))
-    if head is None:
-        return [(":status", "415")], None, None
-    try:
-        timeout_s = frames.timeout_s(headers[b"grpc-timeout"]) if b"grpc-timeout" in headers else None
-    except ValueError as error:
-        return head + frames.trailers(Status(code=INTERNAL, message=str(error))), None, None
-    method = methods.get(headers[b":path"])
-    if method is None:
-        unknown = Status(code=UNIMPLEMENTED, message="There is no such method.")
-        return head + frames.trailers(unknown), None, None
-    return head, method, timeout_s
-
-
-#: Events of frames that belong to calls, or answer ours.
-_WORK = (
-    events.DataReceived,
-    events.WindowUpdated,
-    events.RequestReceived,
-    events.StreamEnded,
-    events.PingAckReceived,
-    events.SettingsAcknowledged,
-)

@@ -104,11 +104,12 @@ class _Exchange:
 
         To be called behind the head of a body without a length, which uvicorn always sends in chunks.
         """
-        if self._flow.write_paused:
+        transport = self.transport
+        if self._flow.write_paused or transport.is_closing():
             return 0
         data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         size = len(data)
-        self.transport.write(b"%x\r\n%b\r\n" % (size, data))
+        transport.write(b"%x\r\n%b\r\n" % (size, data))
         return size
 
 

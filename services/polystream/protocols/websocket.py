@@ -76,11 +76,11 @@ class Session:
         Whole frames straight to the transport, which the library's own may precede or follow: with its `send`
         a frame costs twice as much. None behind a close frame, and none while the client takes none.
         """
-        connection = self.connection
-        if connection.paused or connection.protocol.close_sent:
+        connection, transport = self.connection, self.connection.transport
+        if connection.paused or connection.protocol.close_sent or transport.is_closing():
             return 0
         frames = text_frame(messages[0]) if len(messages) == 1 else b"".join(map(text_frame, messages))
-        connection.transport.write(frames)
+        transport.write(frames)
         return len(frames)
 
     def drain(self) -> None:
