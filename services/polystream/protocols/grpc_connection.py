@@ -6,20 +6,19 @@ proxy's.
 """
 
 import asyncio
-import contextlib
 import logging
 from typing import cast
 
-from google.rpc.status_pb2 import Status
 from h2 import events
 from h2.connection import ConnectionState, H2Connection
 from h2.errors import ErrorCodes
 from h2.exceptions import ProtocolError
 
 from polystream.protocols import grpc_frames as frames
-from polystream.protocols.grpc_call import Call, Method
+from polystream.protocols.grpc_call import Call
 from polystream.protocols.grpc_http2 import Flood, Floods, Http2
-from polystream.protocols.grpc_request import UNIMPLEMENTED, NoCall, read_head
+from polystream.protocols.grpc_request import NoCall, read_head
+from polystream.protocols.grpc_service import Service
 
 #: How long a ping may stay without an answer, seconds; looked at every `heartbeat_s`.
 PING_ANSWER_S = 20.0
@@ -40,48 +39,6 @@ _WORK = (
 )
 
 logger = logging.getLogger(__name__)
-
-
-class Service:
-    """What all connections share: the methods by path, the limits, who is connected."""
-
-    def __init__(self, methods: dict[str, Method], message_max_bytes: int, heartbeat_s: float):
-        self._methods = {path.encode(): method for path, method in methods.items()}
-        self.message_max_bytes = message_max_bytes
-        self.heartbeat_s = heartbeat_s
-        self.connections: set[Connection] = set()
-        self.tasks: set[asyncio.Task[None]] = set()
-        self.draining = False
-        self._gone: asyncio.Event | None = None
-
-    def method(self, path: bytes, head: frames.Fields) -> Method:
-        """Raises `NoCall`, whose answer begins with that head."""
-        if (method := self._methods.get(path)) is None:
-            unknown = Status(code=UNIMPLEMENTED, message="There is no such method.")
-            raise NoCall(head + frames.trailers(unknown))
-        return method
-
-    def drain(self) -> None:
-        """No new calls; those under way go on."""
-        self.draining = True
-        for connection in list(self.connections):
-            connection.drain()
-
-    async def stop(self, seconds: float) -> None:
-        """Wait until all connections are closed, and close them then."""
-        self._gone = asyncio.Event()
-        if self.connections:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
-                    await self._gone.wait()
-        for connection in list(self.connections):
-            connection.transport.abort()
-
-    def leave(self, connection: "Connection") -> None:
-        """It is closed."""
-        self.connections.discard(connection)
-        if self._gone is not None and not self.connections:
-            self._gone.set()
 
 
 class Connection(asyncio.Protocol):

@@ -32,7 +32,7 @@ class Assembler:
         self._max_bytes = max_bytes
 
     def feed(self, piece: bytes) -> None:
-        """The next bytes. Raises `Refused`; of a message that is too large nothing needs to be held for it."""
+        """The next bytes. Raises `Refused`; a message that is too large is refused by its prefix."""
         self._buffer += piece
         while len(self._buffer) >= frames.PREFIX.size:
             flag, size = frames.PREFIX.unpack_from(self._buffer)

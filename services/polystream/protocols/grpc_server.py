@@ -5,7 +5,8 @@ import asyncio
 from polystream.edge.readers import Readers
 from polystream.protocols import grpc_health, grpc_reflection
 from polystream.protocols.grpc import SERVICE, Streams
-from polystream.protocols.grpc_connection import Connection, Service
+from polystream.protocols.grpc_connection import Connection
+from polystream.protocols.grpc_service import Service
 from polystream.protocols.sockets import BACKLOG, listening
 
 #: What calls are given to take their status when the drain is over, seconds.
