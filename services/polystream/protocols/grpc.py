@@ -107,7 +107,9 @@ class Streams:
         return proto.models(await self._generations.models()).SerializeToString()
 
     async def _stream(self, call: Call, record: Record, after: int | None) -> None:
-        sink = _CallSink(call)
+        sink = _CallSink()
+        sink.output = call.output
+        sink.unsent = lambda: sink.waiting - call.partial + call.unsent()
         opened = await self._readers.open(record.id, after, ANONYMOUS, sink)
         try:
             call.send_initial_metadata([("stream-id", record.id)])
@@ -126,10 +128,9 @@ class Streams:
 class _CallSink(BufferSink):
     """The sink of one call, which also keeps the error that becomes the call's status."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self) -> None:
         super().__init__(proto.Messages())
-        self.output = call.output
-        self.unsent = lambda: self.waiting - call.partial + call.unsent()
+        self.unsent = lambda: self.waiting
         self.waiting = 0  #: bytes of messages that the call has not taken
         self.error: Error | None = None
 

@@ -64,7 +64,7 @@ class Call:
         self,
         carrier: Carrier,
         stream: H2Stream,
-        method: "Method",
+        method: Method,
         metadata: dict[str, str],
         head: frames.Fields,
     ):
@@ -93,23 +93,24 @@ class Call:
 
     def output(self, pieces: list[bytes]) -> int:
         """Send messages at once; the bytes taken, 0 while windows or transport have no room for all."""
-        return sum(map(len, pieces)) if self._send(pieces) else 0
+        size = len(pieces[0]) if len(pieces) == 1 else sum(map(len, pieces))
+        return size if self._send(pieces, size) else 0
 
     async def write(self, message: bytes) -> None:
         """Send a message as windows and transport allow."""
-        if self._send([message]):
+        if self._send([message], len(message)):
             return
-        body, self.partial = frames.prefixed(message), 0
+        body, carrier = frames.prefixed(message), self._carrier
         while self.partial < len(body):
-            room = 0 if self._carrier.paused or self.ended else self._window()
-            if room > 0:
+            largest = carrier.h2.max_outbound_frame_size
+            if room := min(self._room(), largest):
                 part = body[self.partial : self.partial + room]
-                self._take_window(len(part))
-                largest = self._carrier.h2.max_outbound_frame_size
-                self._carrier.transport.write(frames.data(self.stream_id, part, largest))
+                self._take_room(len(part))
+                carrier.transport.write(frames.data(self.stream_id, part, largest))
                 self.partial += len(part)
             else:
-                await self._room()
+                self._waiter = asyncio.get_running_loop().create_future()
+                await self._waiter
         self.partial = 0
 
     async def messages(self) -> AsyncIterator[bytes]:
@@ -156,7 +157,7 @@ class Call:
         try:
             self._request.feed(piece)
         except Refused as refused:
-            self.leave(refused.status, refused.trailers)
+            self.abort(refused.status, refused.trailers)
             return
         if self.method.streams_requests:
             self._read_on()
@@ -169,7 +170,7 @@ class Call:
         if self.ended:
             return
         if self._request.incomplete():
-            self.leave(Status(code=INTERNAL, message="The request ends within a message."))
+            self.abort(Status(code=INTERNAL, message="The request ends within a message."))
         elif self.method.streams_requests:
             self._read_on()
         elif not self._request.whole:
@@ -179,9 +180,9 @@ class Call:
 
     def expire(self) -> None:
         """The deadline has passed."""
-        self.leave(Status(code=DEADLINE_EXCEEDED, message="Deadline Exceeded"))
+        self.abort(Status(code=DEADLINE_EXCEEDED, message="Deadline Exceeded"))
 
-    def leave(self, status: Status, more: frames.Fields | None = None) -> None:
+    def abort(self, status: Status, more: frames.Fields | None = None) -> None:
         """End from outside of the handler, which is cancelled."""
         self.end(status, more)
         self.cancel()
@@ -201,31 +202,28 @@ class Call:
 
     # --- the inside
 
-    def _send(self, pieces: list[bytes]) -> bool:
-        carrier = self._carrier
-        transport = carrier.transport
-        if self.ended or carrier.paused or transport.is_closing() or not self._answered:
+    def _send(self, pieces: list[bytes], size: int) -> bool:
+        """Send messages of that many bytes at once, if there is room for all."""
+        length = size + frames.PREFIX.size * len(pieces)
+        if length > self._room():
             return False
-        length = sum(map(len, pieces)) + frames.PREFIX.size * len(pieces)
-        h2, stream = carrier.h2, self._stream
-        if length > stream.outbound_flow_control_window or length > h2.outbound_flow_control_window:
-            return False
-        stream.outbound_flow_control_window -= length
-        h2.outbound_flow_control_window -= length
-        transport.write(frames.messages(self.stream_id, pieces, h2.max_outbound_frame_size))
+        self._take_room(length)
+        largest = self._carrier.h2.max_outbound_frame_size
+        self._carrier.transport.write(frames.messages(self.stream_id, pieces, largest))
         return True
 
-    def _window(self) -> int:
-        """Bytes that both windows allow; below 0 after SETTINGS have shrunk one (RFC 9113, 6.9.2)."""
-        return min(self._stream.outbound_flow_control_window, self._carrier.h2.outbound_flow_control_window)
+    def _room(self) -> int:
+        """Bytes of DATA that may be sent now."""
+        carrier = self._carrier
+        if self.ended or carrier.paused or not self._answered or carrier.transport.is_closing():
+            return 0
+        window, shared = self._stream.outbound_flow_control_window, carrier.h2.outbound_flow_control_window
+        # Below 0 after SETTINGS have shrunk one (RFC 9113, 6.9.2).
+        return max(0, window if window < shared else shared)
 
-    def _take_window(self, size: int) -> None:
+    def _take_room(self, size: int) -> None:
         self._stream.outbound_flow_control_window -= size
         self._carrier.h2.outbound_flow_control_window -= size
-
-    async def _room(self) -> None:
-        self._waiter = asyncio.get_running_loop().create_future()
-        await self._waiter
 
     def _read_on(self) -> None:
         if self._reading is not None and not self._reading.done():
@@ -233,4 +231,4 @@ class Call:
 
     def _refuse_count(self) -> None:
         """UNIMPLEMENTED, as https://grpc.io/docs/guides/status-codes/ says."""
-        self.leave(Status(code=UNIMPLEMENTED, message="The method takes exactly one message."))
+        self.abort(Status(code=UNIMPLEMENTED, message="The method takes exactly one message."))

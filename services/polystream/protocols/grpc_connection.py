@@ -238,7 +238,8 @@ class Connection(asyncio.Protocol):
         now = self._loop.time()
         if self._pinged is None:
             self._pinged = now
-            self.transport.write(frames.PING)
+            if not self.transport.is_closing():
+                self.transport.write(frames.PING)
         elif now - self._pinged >= PING_ANSWER_S:
             self.transport.abort()
             return
