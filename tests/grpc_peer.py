@@ -52,7 +52,10 @@ class Transport(asyncio.Transport):
 
 
 class Peer:
-    """The client, who sends the preface at once if it is to greet. `events`: all that it was told; `frames`: type and length of each frame it was sent."""
+    """The client, who sends the preface at once if it is to greet.
+
+    `events`: all that it was told; `frames`: type and length of each frame it was sent.
+    """
 
     def __init__(self, service: Service | None = None, greet: bool = True, **handlers: Callable[..., Any]):
         methods = {f"/t.T/{name}": Method(handler, name == "Talk") for name, handler in handlers.items()}
@@ -63,7 +66,6 @@ class Peer:
         self.events: list[events.Event] = []
         self.frames: list[tuple[int, int]] = []
         self.connection.connection_made(self.transport)
-        self.receive()
         self.h2.initiate_connection()
         if greet:
             self.exchange()

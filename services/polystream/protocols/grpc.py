@@ -157,7 +157,7 @@ async def _pump(sink: _CallSink, call: Call) -> None:
     while True:
         if sink.pieces:
             pieces = sink.take()
-            if call.output(pieces):
+            if sink.output is not None and sink.output(pieces):
                 continue
             sink.waiting = sum(map(len, pieces))
             for piece in pieces:
