@@ -1,7 +1,8 @@
-"""gRPC's own services as stock clients use them, health and reflection, and calls that no stock client makes."""
+"""gRPC's own services as stock clients use them: health and reflection; and requests that are refused."""
 
 import asyncio
 import signal
+from typing import Any
 
 import grpc as grpcio
 import pytest
@@ -29,7 +30,7 @@ STATES = health_pb2.HealthCheckResponse
 
 async def test_health_knows_its_services_and_no_others(scripted: Server):
     async with grpc.opened(scripted) as channel:
-        stub = HealthStub(channel)
+        stub: Any = HealthStub(channel)
         for service in ("", STREAMS):
             reply = await stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=20)
             assert reply.status == STATES.SERVING
@@ -44,7 +45,8 @@ async def test_health_knows_its_services_and_no_others(scripted: Server):
 async def test_a_watcher_learns_of_a_drain_and_is_sent_away(serve: Serve):
     server = await serve(ENGINE_URL="scripted:")
     async with grpc.opened(server) as channel:
-        watching = HealthStub(channel).Watch(health_pb2.HealthCheckRequest(service=STREAMS), timeout=20)
+        stub: Any = HealthStub(channel)
+        watching = stub.Watch(health_pb2.HealthCheckRequest(service=STREAMS), timeout=20)
         assert (await watching.read()).status == STATES.SERVING
         server.signal(signal.SIGTERM)
         assert (await watching.read()).status == STATES.NOT_SERVING
@@ -104,7 +106,8 @@ async def test_reflection_answers_under_both_names(scripted: Server, version: st
 
 async def test_a_compressed_request_is_refused_in_words(scripted: Server):
     async with grpc.opened(scripted) as channel:
-        call = HealthStub(channel).Check(
+        stub: Any = HealthStub(channel)
+        call = stub.Check(
             health_pb2.HealthCheckRequest(service="a" * 10_000),
             timeout=20,
             compression=grpcio.Compression.Gzip,

@@ -45,6 +45,7 @@ async def test_what_is_no_http2_is_closed(data: bytes):
     peer = Peer(greet=False)
     peer.connection.data_received(data)
     assert peer.transport.ended
+    peer.transport.data = b""
     await asyncio.sleep(LINGER_S + 1)
     assert peer.transport.closed
 
@@ -181,9 +182,20 @@ async def test_a_drained_connection_is_closed_behind_its_last_trailers():
     assert peer.transport.ended
     assert b"done" in peer.transport.data
     assert not peer.transport.closed  # a client that has not read all would lose it
+    peer.transport.data = b""
     await asyncio.sleep(LINGER_S)
     assert peer.transport.closed
     await stopping
+
+
+@jumping
+async def test_a_client_that_is_slow_to_take_the_last_bytes_is_waited_for_but_not_for_ever():
+    peer = Peer()
+    peer.service.drain()
+    await asyncio.sleep(LINGER_S + PING_ANSWER_S - 0.1)
+    assert not peer.transport.closed
+    await asyncio.sleep(0.2)
+    assert peer.transport.closed
 
 
 @jumping

@@ -24,9 +24,11 @@ from polystream.protocols.grpc_service import Service
 PING_ANSWER_S = 20.0
 #: Bytes of answers to control frames and of statuses that a client may leave unread.
 UNREAD_MAX_BYTES = 1024 * 1024
-#: What a client is given to take its last bytes and close, seconds.
+#: What a client is given to close when it has taken its last bytes, seconds.
 LINGER_S = 1.0
 
+#: Bytes that h2 is given at once: it reads all their frames before a flood among them can be told.
+_READ_BYTES = 16 * 1024
 #: Events of frames that belong to calls, or answer ours.
 _WORK = (
     events.DataReceived,
@@ -73,8 +75,9 @@ class Connection(asyncio.Protocol):
         if self._closing:
             return
         try:
-            for event in self.h2.receive_data(data):
-                self._take(event)
+            for at in range(0, len(data), _READ_BYTES):
+                for event in self.h2.receive_data(data[at : at + _READ_BYTES]):
+                    self._take(event)
         except Flood:
             self.h2.close_connection(ErrorCodes.ENHANCE_YOUR_CALM)
             self._break()
@@ -158,7 +161,14 @@ class Connection(asyncio.Protocol):
         if not self.transport.is_closing():
             self.transport.write_eof()
             self._timer.cancel()
-            self._timer = self._loop.call_later(LINGER_S, self.transport.abort)
+            self._timer = self._loop.call_later(LINGER_S, self._linger)
+
+    def _linger(self) -> None:
+        """The client has not closed: it may be slow."""
+        if self.transport.get_write_buffer_size():
+            self._timer = self._loop.call_later(PING_ANSWER_S, self.transport.abort)
+        else:
+            self.transport.abort()
 
     # --- what the client sends
 
