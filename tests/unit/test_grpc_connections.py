@@ -248,11 +248,21 @@ async def test_calls_go_on_behind_a_goaway_of_the_client():
 
 
 @jumping
-async def test_more_than_the_window_of_a_request_ends_the_connection():
+async def test_a_frame_above_the_limit_ends_the_connection_and_its_calls():
     peer = Peer(Say=wait)
-    stream_id = peer.call(message=None, end=False)
-    frame = (16_384).to_bytes(3, "big") + b"\0\0" + stream_id.to_bytes(4, "big") + bytes(16_384)
-    peer.connection.data_received(5 * frame)
+    peer.call()
+    peer.connection.data_received((16_385).to_bytes(3, "big") + b"\0\0\0\0\0\1" + bytes(16_385))
     assert peer.transport.ended
     peer.receive()
-    assert [code for code, _ in ended_with(peer)] == [ErrorCodes.FLOW_CONTROL_ERROR]
+    assert ended_with(peer) == [(ErrorCodes.FRAME_SIZE_ERROR, 1)]
+    await settle()
+    assert peer.service.tasks == set()
+
+
+@jumping
+async def test_nothing_is_said_to_a_client_that_has_said_goodbye():
+    peer = Peer(Say=wait)
+    peer.connection.data_received(b"\0\0\x08\x07\0\0\0\0\0" + bytes(8))
+    assert peer.transport.ended
+    peer.h2.ping(b"12345678")
+    peer.connection.data_received(peer.h2.data_to_send())  # the transport would refuse an answer

@@ -232,7 +232,8 @@ class Connection(asyncio.Protocol):
     # --- the inside
 
     def _flush(self) -> None:
-        if not (data := self.h2.data_to_send()) or self.transport.is_closing():
+        data = self.h2.data_to_send()
+        if not data or self._closing or self.transport.is_closing():
             return
         self.transport.write(data)
         if self.paused:
