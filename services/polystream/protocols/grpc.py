@@ -1,18 +1,15 @@
 """The native dialect over gRPC. Messages are serialized once a batch and sent as bytes.
 
-The handlers are registered by hand for that: generated ones serialize a message object each.
+The server is our own (`grpc_connection`): each token goes straight to the transport.
 """
 
 import asyncio
 import functools
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TypeVar
 
-import grpc
-from grpc_status.rpc_status import to_status
-
-from polystream.core.errors import Internal, PositionLost, StreamError, TooLarge
+from polystream.core.errors import Internal, PositionLost, StreamError
 from polystream.core.events import Batch, Error, Failed
 from polystream.core.follower import COME_BACK_MS
 from polystream.core.record import ANONYMOUS, Record
@@ -21,123 +18,111 @@ from polystream.dialects import native, proto
 from polystream.edge.readers import Readers
 from polystream.edge.sink import BufferSink
 from polystream.proto.polystream.v1 import streams_pb2 as pb
+from polystream.protocols.grpc_call import Call, Method
 
-Context = grpc.aio.ServicerContext[Any, Any]
-Handler = Callable[["Streams", bytes, Context], Awaitable[Any]]
+S = TypeVar("S")
+R = TypeVar("R", bound=bytes | None)
 
 SERVICE = "polystream.v1.Streams"
 
 logger = logging.getLogger(__name__)
 
 
-def _answering(handler: Handler) -> Handler:
+def answering(
+    handler: Callable[[S, bytes, Call], Awaitable[R]],
+) -> Callable[[S, bytes, Call], Awaitable[R | None]]:
     """Translate every exception once, here."""
 
     @functools.wraps(handler)
-    async def answer(self: "Streams", message: bytes, context: Context) -> Any:
+    async def answer(self: S, message: bytes, call: Call) -> R | None:
         try:
-            self.check_size(message)
-            return await handler(self, message, context)
+            return await handler(self, message, call)
         except StreamError as error:
-            await _abort(context, error.as_event())
-        except Exception as error:
-            if isinstance(error, grpc.aio.AbortError | grpc.RpcError):
-                raise
+            _fail(call, error.as_event())
+        except Exception:
             logger.exception("a gRPC call broke")
-            await _abort(context, Internal().as_event())
+            _fail(call, Internal().as_event())
+        return None
 
     return answer
 
 
-async def _abort(context: Context, error: Error) -> None:
-    """End the call with the error's status; nothing is left to do when the call is gone."""
-    try:
-        await context.abort_with_status(to_status(proto.rpc_status(error)))
-    except grpc.aio.AbortError:
-        raise
-    except Exception as gone:
-        logger.debug("a call was gone before its status: %s", gone)
+def _fail(call: Call, error: Error) -> None:
+    """End the call with the error's status."""
+    call.end(proto.rpc_status(error))
 
 
 class Streams:
-    """The service `polystream.v1.Streams`. `request_max_bytes`: largest request message."""
+    """The service `polystream.v1.Streams`."""
 
-    def __init__(self, readers: Readers, request_max_bytes: int):
+    def __init__(self, readers: Readers):
         self._readers = readers
         self._generations = readers.generations
-        self._request_max_bytes = request_max_bytes
 
-    def handlers(self) -> grpc.GenericRpcHandler:
-        """For `grpc.aio.Server.add_generic_rpc_handlers`: bytes in, bytes out."""
-        streams, unary = grpc.unary_stream_rpc_method_handler, grpc.unary_unary_rpc_method_handler
-        return grpc.method_handlers_generic_handler(
-            SERVICE,
-            {
-                "Start": streams(self.start),
-                "Follow": streams(self.follow),
-                "Cancel": unary(self.cancel),
-                "GetStatus": unary(self.get_status),
-                "ListModels": unary(self.list_models),
-            },
-        )
+    def methods(self) -> dict[str, Method]:
+        """By path."""
+        handlers = {
+            "Start": self.start,
+            "Follow": self.follow,
+            "Cancel": self.cancel,
+            "GetStatus": self.get_status,
+            "ListModels": self.list_models,
+        }
+        return {f"/{SERVICE}/{name}": Method(handler) for name, handler in handlers.items()}
 
-    @_answering
-    async def start(self, message: bytes, context: Context) -> None:
+    @answering
+    async def start(self, message: bytes, call: Call) -> None:
         """Start a generation and stream it."""
         fields = proto.start_fields(message)
-        metadata = {name: str(value) for name, value in context.invocation_metadata() or ()}
         record = await self._generations.start(
             fields.request(),
             ANONYMOUS,
             fields.on_disconnect,
-            key=native.idempotency_key(metadata.get("idempotency-key"), "idempotency-key"),
+            key=native.idempotency_key(call.metadata.get("idempotency-key"), "idempotency-key"),
         )
-        await self._stream(context, record, None)
+        await self._stream(call, record, None)
 
-    @_answering
-    async def follow(self, message: bytes, context: Context) -> None:
+    @answering
+    async def follow(self, message: bytes, call: Call) -> None:
         """Go on behind a position."""
         request = proto.parse(message, pb.FollowRequest)
         record = await self._generations.status(request.id, ANONYMOUS)
-        await self._stream(context, record, request.after if request.HasField("after") else None)
+        await self._stream(call, record, request.after if request.HasField("after") else None)
 
-    @_answering
-    async def cancel(self, message: bytes, context: Context) -> bytes:
+    @answering
+    async def cancel(self, message: bytes, call: Call) -> bytes:
         """Cancel; idempotent, also after the end."""
         id = proto.parse(message, pb.CancelRequest).id
         return proto.status(await self._generations.cancel(id, ANONYMOUS)).SerializeToString()
 
-    @_answering
-    async def get_status(self, message: bytes, context: Context) -> bytes:
+    @answering
+    async def get_status(self, message: bytes, call: Call) -> bytes:
         """The status object."""
         id = proto.parse(message, pb.GetStatusRequest).id
         return proto.status(await self._generations.status(id, ANONYMOUS)).SerializeToString()
 
-    @_answering
-    async def list_models(self, message: bytes, context: Context) -> bytes:
+    @answering
+    async def list_models(self, message: bytes, call: Call) -> bytes:
         """The models and their states."""
         return proto.models(await self._generations.models()).SerializeToString()
 
-    async def _stream(self, context: Context, record: Record, after: int | None) -> None:
+    async def _stream(self, call: Call, record: Record, after: int | None) -> None:
         sink = _CallSink()
+        sink.output = call.output
+        sink.unsent = lambda: sink.waiting - call.partial + call.unsent()
         opened = await self._readers.open(record.id, after, ANONYMOUS, sink)
         try:
-            await context.send_initial_metadata((("stream-id", record.id),))
+            call.send_initial_metadata([("stream-id", record.id)])
             if opened:
                 async with asyncio.timeout(None) as patience:
                     sink.stalled = lambda: patience.reschedule(0)
-                    await _pump(sink, context)
+                    await _pump(sink, call)
         except TimeoutError:
             sink.come_back("slow", COME_BACK_MS)
         finally:
             self._readers.close(sink)
         if sink.error is not None:
-            await _abort(context, sink.error)
-
-    def check_size(self, message: bytes) -> None:
-        """Raises `TooLarge`."""
-        if len(message) > self._request_max_bytes:
-            raise TooLarge(f"The message is larger than {self._request_max_bytes} bytes.")
+            _fail(call, sink.error)
 
 
 class _CallSink(BufferSink):
@@ -167,14 +152,16 @@ class _CallSink(BufferSink):
         self.error = error
 
 
-async def _pump(sink: _CallSink, context: Context) -> None:
+async def _pump(sink: _CallSink, call: Call) -> None:
     """Send what the sink gathers, to its end."""
     while True:
         if sink.pieces:
             pieces = sink.take()
+            if sink.output is not None and sink.output(pieces):
+                continue
             sink.waiting = sum(map(len, pieces))
             for piece in pieces:
-                await context.write(piece)
+                await call.write(piece)
                 sink.waiting -= len(piece)
         elif sink.ended:
             return

@@ -1,4 +1,4 @@
-"""The listening sockets of the HTTP and WebSocket servers, with what asyncio does not set on its own."""
+"""The listening sockets of all servers, with what asyncio does not set on its own."""
 
 import socket
 

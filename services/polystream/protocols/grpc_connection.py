@@ -1,0 +1,257 @@
+"""The server's side of an HTTP/2 connection that carries gRPC calls, over h2's state machine.
+
+h2 reads all frames, and writes all but DATA (`grpc_call`), PING and GOAWAY: behind a GOAWAY of its own it
+would refuse to go on with the calls under way. Only HTTP/2 with prior knowledge is spoken: TLS is the front
+proxy's.
+"""
+
+import asyncio
+import logging
+from typing import cast
+
+from h2 import events
+from h2.connection import ConnectionState, H2Connection
+from h2.errors import ErrorCodes
+from h2.exceptions import ProtocolError
+
+from polystream.protocols import grpc_frames as frames
+from polystream.protocols.grpc_call import Call
+from polystream.protocols.grpc_http2 import Flood, Floods, Http2
+from polystream.protocols.grpc_request import NoCall, read_head
+from polystream.protocols.grpc_service import Service
+
+#: How long a ping may stay without an answer, seconds; looked at every `heartbeat_s`.
+PING_ANSWER_S = 20.0
+#: Bytes of answers to control frames and of statuses that a client may leave unread.
+UNREAD_MAX_BYTES = 1024 * 1024
+#: What a client is given to close when it has taken its last bytes, seconds.
+LINGER_S = 1.0
+
+#: Bytes that h2 is given at once: it reads all their frames before a flood among them can be told.
+_READ_BYTES = 16 * 1024
+#: Events of frames that belong to calls, or answer ours.
+_WORK = (
+    events.DataReceived,
+    events.WindowUpdated,
+    events.RequestReceived,
+    events.StreamEnded,
+    events.PingAckReceived,
+    events.StreamReset,  # counted apart
+    events.SettingsAcknowledged,
+)
+
+logger = logging.getLogger(__name__)
+
+
+class Connection(asyncio.Protocol):
+    """One client's connection; see `grpc_call.Carrier`."""
+
+    transport: asyncio.Transport
+
+    def __init__(self, service: Service):
+        self.h2: H2Connection = Http2()
+        self.paused = False
+        self.message_max_bytes = service.message_max_bytes
+        self._service = service
+        self._calls: dict[int, Call] = {}
+        self._loop = asyncio.get_running_loop()
+        self._draining = self._closing = False
+        self._pinged: float | None = None  # when, while a ping has no answer
+        self._floods = Floods(self._loop.time)
+        self._unread = 0  # bytes of h2's frames that were written while the transport was full
+
+    # --- asyncio's
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+        self._service.connections.add(self)
+        self._timer = self._loop.call_later(self._service.heartbeat_s, self._beat)
+        self.h2.initiate_connection()
+        self._flush()
+        if self._service.draining:
+            self.drain()
+
+    def data_received(self, data: bytes) -> None:
+        if self._closing:
+            return
+        try:
+            for at in range(0, len(data), _READ_BYTES):
+                for event in self.h2.receive_data(data[at : at + _READ_BYTES]):
+                    self._take(event)
+        except Flood:
+            self.h2.close_connection(ErrorCodes.ENHANCE_YOUR_CALM)
+            self._break()
+            return
+        except ProtocolError as error:  # h2 has prepared its GOAWAY
+            logger.debug("a gRPC connection broke the protocol: %s", error)
+            self._break()
+            return
+        self._flush()
+
+    def pause_writing(self) -> None:
+        self.paused = True
+
+    def resume_writing(self) -> None:
+        self.paused = False
+        self._unread = 0
+        self._wake_all()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._closing = True
+        self._timer.cancel()
+        self._service.leave(self)
+        calls, self._calls = self._calls, {}
+        for call in calls.values():
+            call.cancel()
+
+    # --- what calls use
+
+    def send_headers(self, stream_id: int, fields: frames.Fields, *, end: bool) -> None:
+        """See `grpc_call.Carrier`."""
+        if self._closing:
+            return
+        try:
+            self.h2.send_headers(stream_id, fields, end_stream=end)
+            if end and self.h2.streams[stream_id].open:  # the client need not say the rest
+                self.h2.reset_stream(stream_id, ErrorCodes.NO_ERROR)
+        except ProtocolError as gone:
+            logger.debug("a call was gone before its headers: %s", gone)
+        self._flush()
+
+    def run(self, call: Call, message: bytes) -> "asyncio.Task[None]":
+        """See `grpc_call.Carrier`."""
+        task = self._loop.create_task(call.run(message))
+        self._service.tasks.add(task)
+        task.add_done_callback(self._service.tasks.discard)
+        return task
+
+    def forget(self, call: Call) -> None:
+        """See `grpc_call.Carrier`."""
+        if call.timer is not None:
+            call.timer.cancel()
+        self._calls.pop(call.stream_id, None)
+        self._close_if_done()
+
+    # --- the drain
+
+    def drain(self) -> None:
+        """GOAWAY; close when the last call has ended."""
+        if self._closing or self._draining:
+            return
+        self._draining = True
+        self.transport.write(frames.goaway(self.h2.highest_inbound_stream_id))
+        self._close_if_done()
+
+    def _close_if_done(self) -> None:
+        if self._draining and not self._calls:
+            self._close()
+
+    def _break(self) -> None:
+        """The client must go, and its calls end; why is in h2's GOAWAY."""
+        self._flush()
+        self._close()
+
+    def _close(self) -> None:
+        """Say no more; the client closes. A close at once might lose what it has not read yet."""
+        if self._closing:
+            return
+        self._closing = True
+        for call in list(self._calls.values()):
+            call.cancel()
+        if not self.transport.is_closing():
+            self.transport.write_eof()
+            self._timer.cancel()
+            self._timer = self._loop.call_later(LINGER_S, self._linger)
+
+    def _linger(self) -> None:
+        """The client has not closed: it may be slow."""
+        if self.transport.get_write_buffer_size():
+            self._timer = self._loop.call_later(PING_ANSWER_S, self.transport.abort)
+        else:
+            self.transport.abort()
+
+    # --- what the client sends
+
+    def _take(self, event: events.Event) -> None:
+        match event:
+            case events.DataReceived(stream_id=stream_id):
+                self._take_data(stream_id, event)
+            case events.WindowUpdated(stream_id=0) | events.RemoteSettingsChanged():
+                self._wake_all()
+            case events.WindowUpdated(stream_id=stream_id) if call := self._calls.get(stream_id):
+                call.wake()
+            case events.RequestReceived():
+                self._begin(event)
+            case events.StreamEnded(stream_id=stream_id) if call := self._calls.get(stream_id):
+                call.close_half()
+            case events.StreamReset(stream_id=stream_id):
+                self._floods.count_reset()
+                if call := self._calls.pop(stream_id, None):
+                    call.cancel()
+                    self._close_if_done()
+            case events.PingAckReceived():
+                self._pinged = None
+            case events.ConnectionTerminated():
+                self._take_goaway()
+        if not isinstance(event, _WORK):
+            self._floods.count()
+
+    def _take_data(self, stream_id: int, event: events.DataReceived) -> None:
+        if call := self._calls.get(stream_id):
+            call.receive(event.data)
+        self.h2.acknowledge_received_data(event.flow_controlled_length, stream_id)
+        if not event.data and event.stream_ended is None:
+            self._floods.count()
+
+    def _take_goaway(self) -> None:
+        """The client begins no more calls; h2 takes it for the end of those under way, too."""
+        self.h2.state_machine.state = ConnectionState.SERVER_OPEN
+        self._draining = True
+        self._close_if_done()
+
+    def _begin(self, request: events.RequestReceived) -> None:
+        stream_id, headers = request.stream_id, dict(request.headers)
+        stream = self.h2.streams.get(stream_id)
+        if stream is None or stream.closed:  # reset in the same read
+            return
+        if self._draining:
+            self.h2.reset_stream(stream_id, ErrorCodes.REFUSED_STREAM)
+            return
+        try:
+            head, timeout_s = read_head(headers)
+            method = self._service.method(headers[b":path"], head)
+        except NoCall as answer:
+            self.send_headers(stream_id, answer.fields, end=True)
+            return
+        call = Call(self, stream, method, frames.metadata(request.headers), head)
+        self._calls[stream_id] = call
+        if timeout_s is not None:
+            call.timer = self._loop.call_later(timeout_s, call.expire)
+        call.begin()
+
+    # --- the inside
+
+    def _flush(self) -> None:
+        data = self.h2.data_to_send()
+        if not data or self._closing or self.transport.is_closing():
+            return
+        self.transport.write(data)
+        if self.paused:
+            self._unread += len(data)
+            if self._unread > UNREAD_MAX_BYTES:
+                self.transport.abort()
+
+    def _wake_all(self) -> None:
+        for call in self._calls.values():
+            call.wake()
+
+    def _beat(self) -> None:
+        now = self._loop.time()
+        if self._pinged is None:
+            self._pinged = now
+            if not self.transport.is_closing():
+                self.transport.write(frames.PING)
+        elif now - self._pinged >= PING_ANSWER_S:
+            self.transport.abort()
+            return
+        self._timer = self._loop.call_later(self._service.heartbeat_s, self._beat)
