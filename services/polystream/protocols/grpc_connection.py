@@ -193,7 +193,7 @@ class Connection(asyncio.Protocol):
                 self._pinged = None
             case events.ConnectionTerminated():
                 self._take_goaway()
-        if not isinstance(event, _WORK):
+        if not self._calls or not isinstance(event, _WORK):
             self._floods.count()
 
     def _take_data(self, stream_id: int, event: events.DataReceived) -> None:
