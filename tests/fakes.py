@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 from polystream.core.errors import NotFound, StreamError
 from polystream.core.events import Batch, Error, Event, Notice, Started, Text, Usage
+from polystream.core.follower import Follower
 from polystream.core.generations import Generations
-from polystream.core.log import Follower, LogLimits
+from polystream.core.log import LogLimits
 from polystream.core.ports import Emit, Ending, Model, Store, Verdict
 from polystream.core.producer import Limits
 from polystream.core.record import Record

@@ -1,11 +1,13 @@
 """The contract suite's stores: another one joins by one more entry in `_STORES`."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
 import pytest
 
 from polystream.core.ports import Store
+from polystream.edge.loop import Loop
 from polystream.stores.memory import MemoryStore
 from tests.fakes import OpenStore
 
@@ -38,3 +40,8 @@ async def open_store(request: pytest.FixtureRequest) -> AsyncIterator[OpenStore]
 async def store(open_store: OpenStore) -> Store:
     """An empty store that forgets nothing while a test runs."""
     return await open_store(600)
+
+
+def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Everything here runs in the loop of the product."""
+    return {"uvloop": Loop}

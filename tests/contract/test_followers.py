@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from polystream.core.errors import NotFound, PositionLost
 from polystream.core.events import ATTEMPT_SPAN, Event, Finished, Notice, Text
-from polystream.core.log import COME_BACK_MS, Follower
+from polystream.core.follower import COME_BACK_MS, Follower
 from polystream.core.ports import Store
 from polystream.core.record import Record
 from tests.fakes import OWNER, HeldSink, OpenStore, append, gone, record, started, texts, until

@@ -59,6 +59,9 @@ class Pipe(asyncio.Transport):
     def get_write_buffer_size(self) -> int:
         return 0
 
+    def is_closing(self) -> bool:
+        return self.aborted
+
     def abort(self) -> None:
         self.aborted = True
 

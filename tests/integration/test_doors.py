@@ -75,6 +75,7 @@ async def test_a_browser_starts_by_get_and_comes_back_with_the_id_of_its_last_ev
         ("/v1/streams?model=m", {}, 400, "prompt"),
         ("/v1/streams?prompt=hi", {"Last-Event-ID": "7"}, 400, "Last-Event-ID"),
         ("/v1/streams/gen_x?after=-1", {}, 400, "after"),
+        ("/v1/streams/gen_x?afetr=7", {}, 400, "afetr"),
         ("/v1/streams/gen_x", {"Accept": "image/png"}, 406, None),
         ("/v1/streams/gen_x", {}, 404, None),
     ],

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from polystream.core.events import Batch, Error, Event, Failed, Finished, Notice, Text
-from polystream.core.log import Follower
+from polystream.core.follower import Follower
 from polystream.core.record import Record
 from polystream.dialects import chat
 from polystream.dialects.forms import Frames, Ndjson, Sse

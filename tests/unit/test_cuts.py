@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from polystream.core.errors import UpstreamDisconnected
 from polystream.core.events import Event, Failed, Finished, Notice, Reasoning, Text, ToolCall
+from polystream.core.follower import Follower
 from polystream.core.generations import Generations
-from polystream.core.log import Follower
 from polystream.core.ports import Store
 from polystream.core.request import OnDisconnect
 from polystream.stores.memory import MemoryStore

@@ -7,8 +7,8 @@ import pytest
 
 from polystream.core.errors import Draining
 from polystream.core.events import Failed, Finished
+from polystream.core.follower import COME_BACK_MS
 from polystream.core.generations import Generations
-from polystream.core.log import COME_BACK_MS
 from polystream.core.ports import Model
 from polystream.core.request import OnDisconnect
 from tests.clock import jumping, settle

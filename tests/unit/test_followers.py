@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from polystream.core.errors import NotFound, PositionLost, StoreUnavailable
 from polystream.core.events import ATTEMPT_SPAN, Batch, Finished, Notice, Text
-from polystream.core.log import COME_BACK_MS, Follower
+from polystream.core.follower import COME_BACK_MS, Follower
 from polystream.core.ports import Store
 from polystream.core.record import Record
 from polystream.stores.memory import MemoryStore

@@ -226,6 +226,17 @@ async def test_idle_connections_are_closed_at_once_and_so_are_new_ones():
 
 
 @jumping
+async def test_nothing_is_written_to_a_connection_that_is_being_closed():
+    peer = Peer(Say=wait)
+    peer.call()
+    peer.transport.abort()
+    peer.service.drain()
+    peer.connection._beat()
+    await settle()
+    assert peer.service.connections == set()
+
+
+@jumping
 async def test_a_stop_does_not_wait_for_ever():
     peer = Peer(Say=wait)
     peer.call()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from polystream.core.errors import PositionLost, StoreUnavailable
-from polystream.core.log import Follower
+from polystream.core.follower import Follower
 from polystream.core.request import OnDisconnect
 from tests.clock import jumping, settle
 from tests.fakes import OWNER, HeldEngine, HeldSink, generations, request

@@ -7,7 +7,7 @@ import pytest
 
 from polystream.core.errors import BY_CODE, Draining, Overloaded, PositionLost, StoreUnavailable, StreamError
 from polystream.core.events import Batch, Error, Finished, Text
-from polystream.core.log import Follower
+from polystream.core.follower import Follower
 from polystream.core.sink import BatchSink
 from tests.clock import jumping, settle
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from polystream.core.errors import Conflict, Draining, InvalidRequest, NotFound
 from polystream.core.events import Batch, Started
-from polystream.core.log import Follower
+from polystream.core.follower import Follower
 from polystream.core.ports import Engine, Model, Sink, Store
 from polystream.core.producer import Limits, Producer
 from polystream.core.record import Record, State

@@ -14,7 +14,7 @@ from polystream.core.errors import (
     from_event,
 )
 from polystream.core.events import Batch, Error
-from polystream.core.log import Follower
+from polystream.core.follower import Follower
 
 #: Batches held for a reader that does not take them before it is detached.
 _HIGH_WATER = 64

@@ -20,18 +20,8 @@ class Ndjson:
 
     def encode(self, batch: Batch) -> list[bytes]:
         """The batch's lines as one piece."""
-        texts = batch.plain
-        if texts is not None:
-            if len(texts) == 1:  # nearly every batch
-                return [(_TEXT_LINE % (batch.first_seq, quote(texts[0].text))).encode()]
-            return [
-                b"".join(
-                    [
-                        (_TEXT_LINE % (seq, quote(text.text))).encode()
-                        for seq, text in enumerate(texts, batch.first_seq)
-                    ]
-                )
-            ]
+        if batch.plain is not None:
+            return [native.spell(_TEXT_LINE, batch.first_seq, batch.plain)]
         return [b"\n".join(native.encode(batch)) + b"\n"]
 
     def breaks(self, batch: Batch) -> bool:
@@ -68,7 +58,7 @@ class Frames(Ndjson):
     def encode(self, batch: Batch) -> list[bytes]:
         """A message an event."""
         if batch.plain is not None and len(batch.plain) == 1:
-            return [native.spell(self._text, batch, batch.plain)]
+            return [native.spell(self._text, batch.first_seq, batch.plain)]
         return [self._under_ref(message) for message in native.encode(batch)]
 
     def come_back(self, reason: str, retry_after_ms: int) -> bytes | None:

@@ -130,13 +130,11 @@ def idempotency_key(value: str | None, param: str) -> str | None:
 TEXT = '{"seq":%d,"type":"text","text":%s}'
 
 
-def spell(template: str, batch: Batch, texts: list[Text]) -> bytes:
-    """A batch that is `plain`, by a template of seq and quoted text."""
+def spell(template: str, first_seq: int, texts: list[Text]) -> bytes:
+    """Texts of a plain batch, each by a template of its seq and its quoted text."""
     if len(texts) == 1:
-        return (template % (batch.first_seq, quote(texts[0].text))).encode()
-    return "".join(
-        [template % (seq, quote(event.text)) for seq, event in enumerate(texts, batch.first_seq)]
-    ).encode()
+        return (template % (first_seq, quote(texts[0].text))).encode()
+    return b"".join([spell(template, first_seq + at, [text]) for at, text in enumerate(texts)])
 
 
 def encode(batch: Batch) -> list[bytes]:

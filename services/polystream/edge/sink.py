@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from polystream.core.events import Batch, Error
-from polystream.core.log import Follower
+from polystream.core.follower import Follower
 
 #: Bytes a sink holds before it is detached; a batch above it is held whole. As large as what asyncio's
 #: transports hold.

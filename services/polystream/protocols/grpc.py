@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from polystream.core.errors import Internal, PositionLost, StreamError
 from polystream.core.events import Batch, Error, Failed
-from polystream.core.log import COME_BACK_MS
+from polystream.core.follower import COME_BACK_MS
 from polystream.core.record import ANONYMOUS, Record
 from polystream.core.sink import come_back_error
 from polystream.dialects import native, proto

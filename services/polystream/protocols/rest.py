@@ -25,7 +25,8 @@ NDJSON, SSE, TEXT = "application/x-ndjson", "text/event-stream", "text/plain"
 _OFFERED = (NDJSON, SSE, TEXT)
 _DECIMAL = re.compile(r"[0-9]{1,19}")
 _START_ID = re.compile(r"(gen_[\w-]+):([0-9]{1,19})")
-_QUERY_FIELDS = frozenset({"prompt", "model", "idempotency_key"})
+_START_FIELDS = frozenset({"prompt", "model", "idempotency_key"})
+_FOLLOW_FIELDS = frozenset({"after"})
 
 
 class Streams:
@@ -66,9 +67,7 @@ class Streams:
     async def start_by_query(self, request: Request) -> Response:
         """Start from a native EventSource, which cannot POST; its reconnect carries the id and so goes on."""
         query = request.query_params
-        if unknown := set(query) - _QUERY_FIELDS:
-            name = min(unknown)
-            raise InvalidRequest(f"{name}: there is no such parameter.", param=name)
+        _check_query(request, _START_FIELDS)
         if last_event_id := request.headers.get("last-event-id"):
             if not (match := _START_ID.fullmatch(last_event_id)):
                 raise InvalidRequest("Last-Event-ID is none of ours.", param="Last-Event-ID")
@@ -86,6 +85,7 @@ class Streams:
 
     async def follow(self, request: Request) -> Response:
         """Go on behind the position in `Last-Event-ID` or `after`; the header wins: browsers keep the URL."""
+        _check_query(request, _FOLLOW_FIELDS)
         media, after = _media(request), _position(request)
         record = await self._generations.status(request.path_params["id"], ANONYMOUS)
         return await self._stream(record, after, media)
@@ -110,6 +110,12 @@ class Streams:
         if media == SSE:
             return LogEventSourceResponse(self._readers, sink, headers)
         return LogResponse(self._readers, sink, headers, media)
+
+
+def _check_query(request: Request, known: frozenset[str]) -> None:
+    if unknown := set(request.query_params) - known:
+        name = min(unknown)
+        raise InvalidRequest(f"{name}: there is no such parameter.", param=name)
 
 
 def _headers(record: Record) -> dict[str, str]:
