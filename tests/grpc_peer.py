@@ -13,13 +13,16 @@ from h2 import events
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 
-from polystream.protocols.grpc_call import Method
+from polystream.protocols.grpc_call import Call, Method
 from polystream.protocols.grpc_connection import Connection
 from polystream.protocols.grpc_frames import prefixed
 from polystream.protocols.grpc_service import Service
+from tests.clock import settle
 
 MESSAGE_MAX_BYTES = 200_000
 HEARTBEAT_S = 10.0
+#: HTTP/2's, of a connection and of a stream.
+WINDOW = 65_535
 
 
 class Transport(asyncio.Transport):
@@ -141,3 +144,31 @@ class Peer:
     def body(self, stream_id: int) -> bytes:
         """The bytes of an answer so far."""
         return b"".join(event.data for event in self.of(events.DataReceived) if event.stream_id == stream_id)
+
+
+class Held:
+    """A method whose call the test holds. `cancelled`: its handler was."""
+
+    def __init__(self) -> None:
+        self.call: Call | None = None
+        self.cancelled = False
+
+    async def __call__(self, message: bytes, call: Call) -> None:
+        self.call = call
+        call.send_initial_metadata()
+        try:
+            await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            self.cancelled = True
+            raise
+
+
+async def held() -> tuple[Peer, Held, Call, int]:
+    """A peer whose call is under way."""
+    method = Held()
+    peer = Peer(Say=method)
+    stream_id = peer.call()
+    await settle()
+    peer.exchange()
+    assert method.call
+    return peer, method, method.call, stream_id

@@ -102,18 +102,31 @@ async def test_clients_may_ping_as_often_as_they_like_but_not_without_end():
     assert peer.service.tasks == set()
 
 
-@pytest.mark.parametrize("kind", ["settings", "empty data"])
+@pytest.mark.parametrize("kind", ["settings", "empty data", "windows"])
 @jumping
 async def test_frames_that_carry_nothing_are_counted(kind: str):
     peer = Peer(Say=wait)
-    stream_id = peer.call(message=None, end=False)
+    stream_id = 0 if kind == "windows" else peer.call(message=None, end=False)
     for _ in range(CONTROL_MAX + 1):
-        if kind == "settings":
-            peer.h2.update_settings({SettingCodes.MAX_FRAME_SIZE: 16_384})
-        else:
-            peer.h2.send_data(stream_id, b"")
+        match kind:
+            case "settings":
+                peer.h2.update_settings({SettingCodes.MAX_FRAME_SIZE: 16_384})
+            case "empty data":
+                peer.h2.send_data(stream_id, b"")
+            case "windows":
+                peer.h2.increment_flow_control_window(1)
     peer.exchange()
     assert ended_with(peer) == [(ErrorCodes.ENHANCE_YOUR_CALM, stream_id)]
+
+
+@jumping
+async def test_a_client_with_a_call_may_open_its_windows_as_often_as_it_likes():
+    peer = Peer(Say=wait)
+    peer.call()
+    for _ in range(CONTROL_MAX + 1):
+        peer.h2.increment_flow_control_window(1)
+    peer.exchange()
+    assert ended_with(peer) == []
 
 
 @jumping
@@ -209,6 +222,17 @@ async def test_idle_connections_are_closed_at_once_and_so_are_new_ones():
         assert ended_with(idle) == [(ErrorCodes.NO_ERROR, 0)]
         idle.transport.abort()  # as transports do when the client closes
     await peer.service.stop(0.1)
+    assert peer.service.connections == set()
+
+
+@jumping
+async def test_nothing_is_written_to_a_connection_that_is_being_closed():
+    peer = Peer(Say=wait)
+    peer.call()
+    peer.transport.abort()
+    peer.service.drain()
+    peer.connection._beat()
+    await settle()
     assert peer.service.connections == set()
 
 

@@ -139,7 +139,8 @@ class Connection(asyncio.Protocol):
         if self._closing or self._draining:
             return
         self._draining = True
-        self.transport.write(frames.goaway(self.h2.highest_inbound_stream_id))
+        if not self.transport.is_closing():
+            self.transport.write(frames.goaway(self.h2.highest_inbound_stream_id))
         self._close_if_done()
 
     def _close_if_done(self) -> None:
@@ -193,7 +194,7 @@ class Connection(asyncio.Protocol):
                 self._pinged = None
             case events.ConnectionTerminated():
                 self._take_goaway()
-        if not isinstance(event, _WORK):
+        if not self._calls or not isinstance(event, _WORK):
             self._floods.count()
 
     def _take_data(self, stream_id: int, event: events.DataReceived) -> None:

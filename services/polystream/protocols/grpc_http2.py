@@ -10,7 +10,8 @@ from h2.settings import SettingCodes, Settings
 STREAMS_MAX = 1000
 #: Bytes of a request's header fields together, as HTTP/2 counts them.
 HEADERS_MAX_BYTES = 16 * 1024
-#: Frames a second that ask for work and carry nothing (PING, SETTINGS, PRIORITY, empty DATA, …).
+#: Frames a second that ask for work and carry nothing (PING, SETTINGS, PRIORITY, empty DATA, …; any while
+#: there are no calls).
 CONTROL_MAX = 10_000
 #: Calls a second that a client may begin and reset (CVE-2023-44487): more than it can have open at once.
 RESETS_MAX = STREAMS_MAX * 3 // 2
