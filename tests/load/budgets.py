@@ -30,7 +30,7 @@ def faults(rows: list[Row]) -> list[str]:
 
 def busy(rows: list[Row]) -> float | None:
     """The share of the time that gateways were kept off their core (median), where that is too much. Not the
-    greatest: threads of one gateway also wait for each other, as gRPC's do."""
+    greatest: threads of one gateway also wait for each other."""
     waited = median([each.waited or 0 for each in rows])
     return waited if waited > MAX_WAITED else None
 

@@ -48,7 +48,7 @@ async def wait_for_signal() -> None:
 async def drain(listeners: list[Listener], generations: Generations, seconds: float) -> None:
     """End without losing an answer that can be kept, within `seconds`."""
     generations.draining = True
-    logger.info("draining: %d generations open", generations.open)
+    logger.info("draining: %d generations open; a second signal ends them at once", generations.open)
     await asyncio.gather(*(listener.stop_listening() for listener in listeners))
     await generations.drain(seconds)
     await asyncio.gather(*(listener.stop() for listener in listeners))
