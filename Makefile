@@ -4,8 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 #: Interpreters to try, the first that is new enough is taken; `make setup PYTHON=/path/to/python3.13` chooses one.
 PYTHON ?= python3 python3.14 python3.13 python3.12 python3.11
-#: Present when the environment was made in this place from these very files, so that a second run does nothing.
-READY := $(VENV)/ready-$(shell { pwd; cat requirements/dev.txt pyproject.toml; } | cksum | cut -d ' ' -f 1)
+#: Present when the environment was made in this place from these very files, so that a second run does nothing: with
+#: what `make run` needs, and with what all else needs too.
+stamp = $(VENV)/$(1)-$(shell { pwd; cat requirements/$(1).txt pyproject.toml; } | cksum | cut -d ' ' -f 1)
+READY_TO_RUN := $(call stamp,run)
+READY := $(call stamp,dev)
 
 PYTEST := $(BIN)/python -m pytest
 #: Parts of which the tests must run so many per cent of the lines and branches. `make test` has every Python process
@@ -16,7 +19,7 @@ MEASURED := COVERAGE_PROCESS_START="$(CURDIR)/pyproject.toml" COVERAGE_FILE="$(C
 
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check unit contract integration coverage bench format proto lock clean
+.PHONY: help setup environment run test check unit contract integration coverage bench format proto lock clean
 
 help:  ## List these commands.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -24,7 +27,14 @@ help:  ## List these commands.
 setup: $(READY)  ## Make the environment in .venv from the locked packages, hash-checked; a second run does nothing.
 	@echo "setup: $(VENV) is ready"
 
+$(READY_TO_RUN):
+	@$(MAKE) --silent environment PART=run STAMP=$@
+
 $(READY):
+	@$(MAKE) --silent environment PART=dev STAMP=$@
+	@touch $(READY_TO_RUN)
+
+environment:
 	@python=; for name in $(PYTHON); do \
 		if "$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then python=$$name; break; fi; \
 	done; \
@@ -36,12 +46,13 @@ $(READY):
 		echo "setup: $(VENV) with $$("$$python" --version)"; \
 		"$$python" -m venv --clear "$(CURDIR)/$(VENV)"; \
 	fi
-	@rm -f $(VENV)/ready-*
-	@echo "setup: $$(grep -c == requirements/dev.txt) locked packages"
-	@$(BIN)/python -m pip install -qq --no-compile --require-hashes --only-binary :all: -r requirements/dev.txt
+	@rm -f $(VENV)/run-* $(VENV)/dev-*
+	@echo "setup: $$(grep -c == requirements/$(PART).txt) locked packages"
+	@$(BIN)/python -m pip install -qq --no-compile --require-hashes --no-deps --only-binary :all: \
+		-r requirements/$(PART).txt
 	@echo "setup: polystream itself, editable"
 	@$(BIN)/python -m pip install -qq --no-index --no-deps --no-build-isolation --editable .
-	@touch $@
+	@touch $(STAMP)
 
 run:  ## Serve REST, WebSocket and gRPC (REST_PORT, WEBSOCKET_PORT, GRPC_PORT) in front of ENGINE_URL, else of scripted text.
 	@echo "polystream serve, engine: $$(echo "$${ENGINE_URL:-$${OPENAI_API_BASE:-scripted: (set text, no model; ENGINE_URL=http://… names a real one)}}" | sed 's#//[^/@]*@#//…@#')"
@@ -99,11 +110,12 @@ proto: $(READY)  ## Generate the stubs of services/polystream/proto.
 	@$(BIN)/python .ci/stubs.py
 
 lock: $(READY)  ## Pin what pyproject.toml asks for, with hashes, in requirements/ (UPGRADE=1: to today's versions).
-	@for part in runtime dev; do \
-		[ $$part = runtime ] && more= || more='--group dev --constraints requirements/runtime.txt'; \
-		$(BIN)/uv pip compile pyproject.toml $$more --quiet --universal --python-version 3.11 --generate-hashes \
-			--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
+	@known=; for part in runtime run dev; do \
+		[ $$part = runtime ] && more= || more="--group $$part"; \
+		$(BIN)/uv pip compile pyproject.toml --extra model $$more $$known --quiet --universal --python-version 3.11 \
+			--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
 			$(if $(UPGRADE),--upgrade) --output-file requirements/$$part.txt || exit 1; \
+		known="--constraints requirements/$$part.txt"; \
 	done
 
 clean:  ## Remove what these commands made: the environment, build/ and the tools' caches.

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 def engine(settings: Settings) -> Engine:
     """The engine that ENGINE_URL names. Raises `ValueError` for a URL or headers that no engine can have."""
-    if settings.engine_url.startswith("scripted:"):
+    if not settings.engine_url or settings.engine_url.startswith("scripted:"):
         options = settings.engine_url.removeprefix("scripted:").removeprefix("?")
         return ScriptedEngine(options, settings.default_model or "scripted")
     from polystream.engines.openai import OpenAIEngine  # here: its import takes a second that others need not

@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _engine(knobs: settings.Settings) -> str:
-    if knobs.engine_url.startswith("scripted:"):
+    if not knobs.engine_url or knobs.engine_url.startswith("scripted:"):
         return "scripted (no model: set ENGINE_URL for one)"
     parts = urlsplit(knobs.engine_url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

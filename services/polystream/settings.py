@@ -27,14 +27,19 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="", extra="ignore", env_ignore_empty=True)
 
     host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 in a pod.")
+    port: Port = Field(8080, description="Port of the front door that `polystream up` serves everything on.")
     rest_port: Port = Field(5000, description="Port of REST and SSE; 0 takes a free one.")
     websocket_port: Port = Field(5001, description="Port of WebSocket; 0 takes a free one.")
     grpc_port: Port = Field(50051, description="Port of gRPC; 0 takes a free one.")
+    model_port: Port = Field(
+        5100, description="Port of the embedded model's own service; 0 takes a free one."
+    )
 
     engine_url: str = Field(
         "",
-        description="Base URL of an OpenAI-compatible server (…/v1) or an Azure OpenAI resource, or "
-        "scripted: with options; empty means scripted:, unless the OPENAI_ variables name an endpoint.",
+        description="Base URL of an OpenAI-compatible server (…/v1) or an Azure OpenAI resource, or ctranslate2: "
+        "for MODEL in this process, or scripted: with options; empty means the OPENAI_ variables' endpoint, "
+        "else MODEL as a process of its own under `polystream up`, scripted: elsewhere.",
     )
     engine_key: SecretStr = Field(SecretStr(""), description="Key for the engine; none is sent when empty.")
     engine_headers: Annotated[dict[str, str], NoDecode] = Field(
@@ -58,6 +63,40 @@ class Settings(BaseSettings):
         False, description="Take <think>…</think> out of the answer and pass it on as reasoning."
     )
 
+    model: str = Field(
+        "",
+        description="The embedded model: a GGUF file of the llama architecture or a folder that "
+        "`polystream convert` made; empty means the small one that `make run` installs.",
+    )
+    models_dir: str = Field(
+        "", description="Where converted models are kept; empty means polystream/models in the user's cache."
+    )
+    engine_threads: Annotated[int, Field(ge=0, le=256)] = Field(
+        0, description="Threads that compute a batch of the embedded model; 0 takes what was measured best."
+    )
+    engine_workers: Annotated[int, Field(ge=0, le=64)] = Field(
+        0, description="Batches that the embedded model computes at once; 0 takes what was measured best."
+    )
+    engine_batch: Annotated[int, Field(gt=0, le=256)] = Field(
+        8, description="Most waiting requests that the embedded model decodes together."
+    )
+    engine_queue: Annotated[int, Field(ge=0, le=100_000)] = Field(
+        64, description="Requests that wait for the embedded model; further ones are refused as overloaded."
+    )
+    engine_max_prompt: Annotated[int, Field(ge=0)] = Field(
+        4096,
+        description="Longest prompt of the embedded model, tokens; 0 means its whole context. Reading one takes "
+        "its time before FIRST_TOKEN_TIMEOUT_S ends.",
+    )
+    instruct_template: str = Field(
+        "",
+        description="Prompt of POST /instruct with {instruction} in it, for a base model; empty means the "
+        "model's own chat template.",
+    )
+
+    store_url: str = Field(
+        "", description="The store of the logs; empty means this process's memory, the only one yet."
+    )
     connect_timeout_s: Seconds = Field(5, description="Longest wait for a connection to the engine.")
     first_token_timeout_s: Seconds = Field(
         120, description="Longest wait for the engine's first token; above its slowest prefill."
@@ -108,19 +147,33 @@ class Settings(BaseSettings):
     @field_validator("engine_url", "openai_api_base")
     @classmethod
     def _check_url(cls, value: str, info: ValidationInfo) -> str:
-        or_scripted = info.field_name == "engine_url"
-        if or_scripted and value.startswith("scripted:"):
+        engine = info.field_name == "engine_url"
+        if engine and (value.startswith("scripted:") or value == "ctranslate2:"):
             return value
         if value and not _names_a_server(value):
             form = "must be http://host… or https://host…, without blanks and query"
-            raise ValueError(f"{form}, or scripted:" if or_scripted else form)
+            raise ValueError(f"{form}, or ctranslate2:, or scripted:" if engine else form)
         return value.rstrip("/")
+
+    @field_validator("instruct_template")
+    @classmethod
+    def _check_template(cls, value: str) -> str:
+        if value and value.count("{instruction}") != 1:
+            raise ValueError("must hold {instruction} once")
+        return value
+
+    @field_validator("store_url")
+    @classmethod
+    def _check_store(cls, value: str) -> str:
+        if value:
+            raise ValueError("must be empty: the store in memory is the only one yet")
+        return value
 
     @model_validator(mode="after")
     def _take_openai_variables(self) -> Self:
         """Azure's usual variables name the same things otherwise; ours win."""
         azure = not self.engine_url  # a key that is meant for another host must not travel to ENGINE_URL's
-        self.engine_url = self.engine_url or self.openai_api_base or "scripted:"
+        self.engine_url = self.engine_url or self.openai_api_base
         self.default_model = self.default_model or self.openai_chat_engine
         if azure and not self.engine_key.get_secret_value():
             self.engine_key = self.openai_api_key

@@ -10,7 +10,9 @@ from polystream.settings import Settings, load
 #: Variable → values as the environment has them, and what they become.
 TAKEN: dict[str, list[tuple[str, Any]]] = {
     "HOST": [("0.0.0.0", "0.0.0.0")],
+    "PORT": [("8080", 8080)],
     "REST_PORT": [("0", 0), ("65535", 65_535)],
+    "MODEL_PORT": [("0", 0)],
     "WEBSOCKET_PORT": [("1", 1)],
     "GRPC_PORT": [(" 1 ", 1)],
     "ENGINE_URL": [
@@ -18,6 +20,7 @@ TAKEN: dict[str, list[tuple[str, Any]]] = {
         ("https://user:key@host/v1/", "https://user:key@host/v1"),
         ("http://[::1]:80", "http://[::1]:80"),
         ("scripted:", "scripted:"),
+        ("ctranslate2:", "ctranslate2:"),
         ("scripted:?text=a b/&pace_ms=20", "scripted:?text=a b/&pace_ms=20"),
     ],
     "ENGINE_KEY": [("sk", SecretStr("sk"))],
@@ -31,6 +34,14 @@ TAKEN: dict[str, list[tuple[str, Any]]] = {
     "OPENAI_API_KEY": [("sk", SecretStr("sk"))],
     "OPENAI_CHAT_ENGINE": [("d", "d")],
     "SPLIT_REASONING": [("true", True), ("1", True), ("no", False)],
+    "MODEL": [("/a/b.gguf", "/a/b.gguf")],
+    "MODELS_DIR": [("/a", "/a")],
+    "ENGINE_THREADS": [("0", 0), ("4", 4)],
+    "ENGINE_WORKERS": [("0", 0), ("4", 4)],
+    "ENGINE_BATCH": [("1", 1)],
+    "ENGINE_QUEUE": [("0", 0)],
+    "ENGINE_MAX_PROMPT": [("0", 0)],
+    "INSTRUCT_TEMPLATE": [("U: {instruction}\nS: ", "U: {instruction}\nS: ")],
     "LOG_MAX_EVENTS": [("2", 2), (str(2**20 - 1), 2**20 - 1)],
     "LOG_LEVEL": [(level, level) for level in ("debug", "info", "warning", "error")],
 }
@@ -40,9 +51,18 @@ REFUSED: dict[str, list[str]] = {
     "GRPC_PORT": ["65536"],
     "ENGINE_URL": [
         "localhost:8000", "ftp://host", "http://", "https:///v1", "http://a b", "http://host:0", "http://[::1",
-        "http://host:99999", "http://host:x", "http://host/v1?a=b", "http://host/v1#a", "http://host/\n",
+        "ctranslate2:/a/b", "http://host:99999", "http://host:x", "http://host/v1?a=b", "http://host/v1#a", "http://host/\n",
     ],
     "ENGINE_HEADERS": ["X-A", ": b", "X A: b", "X-Ä: b", "X-A: ä", "X-A: b\r\nX-B: c", "X-A: b; sk-secret"],
+    "ENGINE_THREADS": ["-1", "257", "x"],
+    "ENGINE_WORKERS": ["-1", "65"],
+    "ENGINE_BATCH": ["0", "257"],
+    "ENGINE_QUEUE": ["-1"],
+    "ENGINE_MAX_PROMPT": ["-1"],
+    "MODEL_PORT": ["65536"],
+    "PORT": ["65536"],
+    "INSTRUCT_TEMPLATE": ["x", "{instruction}{instruction}"],
+    "STORE_URL": ["memory:", "redis://localhost"],
     "OPENAI_API_BASE": ["scripted:", "host", "http://"],
     "SPLIT_REASONING": ["maybe"],
     "LOG_MAX_EVENTS": ["1", str(2**20), "x"],
@@ -74,9 +94,11 @@ def test_an_empty_environment_gives_the_documented_defaults():
     knobs = load().model_dump()
     assert (knobs.pop("engine_key"), knobs.pop("openai_api_key")) == (SecretStr(""), SecretStr(""))
     assert knobs == {
-        "host": "127.0.0.1", "rest_port": 5000, "websocket_port": 5001, "grpc_port": 50051,
-        "engine_url": "scripted:", "engine_headers": {}, "default_model": "", "openai_api_version": "",
+        "host": "127.0.0.1", "port": 8080, "rest_port": 5000, "websocket_port": 5001, "grpc_port": 50051,
+        "model_port": 5100, "engine_url": "", "engine_headers": {}, "default_model": "", "openai_api_version": "",
         "openai_api_base": "", "openai_chat_engine": "", "split_reasoning": False,
+        "model": "", "models_dir": "", "engine_threads": 0, "engine_workers": 0, "engine_batch": 8,
+        "engine_queue": 64, "engine_max_prompt": 4096, "instruct_template": "", "store_url": "",
         "connect_timeout_s": 5, "first_token_timeout_s": 120, "stall_timeout_s": 30, "status_hold_s": 10,
         "heartbeat_s": 10, "reader_stall_s": 30, "request_max_bytes": 2**20, "log_max_events": 100_000,
         "log_max_bytes": 8 * 2**20, "generation_max_s": 3600, "retention_s": 3600, "orphan_grace_s": 60,
@@ -101,16 +123,18 @@ def test_nonsense_is_refused_by_the_variable(name: str, value: str, environment:
 
 
 def test_every_field_is_tried():
-    assert set(TAKEN) == {name.upper() for name in Settings.model_fields}
+    assert set(TAKEN) == {name.upper() for name in Settings.model_fields} - {"STORE_URL"}  # takes none yet
     free = {
         "HOST",
         "DEFAULT_MODEL",
+        "MODEL",
+        "MODELS_DIR",
         "ENGINE_KEY",
         "OPENAI_API_KEY",
         "OPENAI_API_VERSION",
         "OPENAI_CHAT_ENGINE",
     }
-    assert set(REFUSED) == set(TAKEN) - free
+    assert set(REFUSED) == set(TAKEN) - free | {"STORE_URL"}
 
 
 @pytest.mark.parametrize("name", TAKEN)
