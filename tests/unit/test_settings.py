@@ -165,7 +165,7 @@ def test_a_key_is_not_shown(environment: pytest.MonkeyPatch):
 
 
 def test_variables_of_others_are_no_business_of_ours(environment: pytest.MonkeyPatch):
-    environment.setenv("PORT", "x")
+    environment.setenv("PORTS", "x")
     environment.setenv("ENGINE", "x")
     load()
 
