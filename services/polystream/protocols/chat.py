@@ -28,6 +28,9 @@ from polystream.protocols.http import door, idempotency_key, json_response, read
 
 T = TypeVar("T")
 
+#: Notices of an engine that has taken the request and needs time: the status is held no longer.
+_TAKEN = ("queued", "prefill")
+
 
 class _HeldChunks(chat.Chunks):
     """Chunks that also tell the engine's first word, or how it failed before it said one."""
@@ -40,7 +43,7 @@ class _HeldChunks(chat.Chunks):
         """As the chunks; and every batch up to the first word passes here."""
         if not self.first.done():
             for event in batch.events:
-                if not isinstance(event, Started | Notice):
+                if not isinstance(event, Started | Notice) or getattr(event, "kind", "") in _TAKEN:
                     self.first.set_result(event)
                     break
         return super().breaks(batch)
