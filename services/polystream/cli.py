@@ -13,6 +13,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a command; the process's exit code."""
     command = _parser().parse_args(arguments).command
     knobs = settings.load()
+    if command == "model":
+        knobs = knobs.model_copy(update={"engine_url": "ctranslate2:"})
     logging.basicConfig(
         level=knobs.log_level.upper(),
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
@@ -32,6 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _engine(knobs: settings.Settings) -> str:
+    if knobs.engine_url == "ctranslate2:":
+        return f"ctranslate2 ({knobs.model or 'the small model that comes with make run'})"
     if not knobs.engine_url or knobs.engine_url.startswith("scripted:"):
         return "scripted (no model: set ENGINE_URL for one)"
     parts = urlsplit(knobs.engine_url)
@@ -45,5 +49,6 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("rest", help="serve REST and SSE on REST_PORT")
     commands.add_parser("websocket", help="serve WebSocket on WEBSOCKET_PORT")
     commands.add_parser("grpc", help="serve gRPC on GRPC_PORT")
+    commands.add_parser("model", help="serve the embedded MODEL over REST on MODEL_PORT")
     commands.add_parser("serve", help="serve all three in one process, on one store in memory")
     return parser

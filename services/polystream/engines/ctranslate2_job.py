@@ -59,8 +59,28 @@ class Job:
     """
 
     __slots__ = (
-        *("_alternatives", "_detokenizer", "_emit", "_end_ids", "_entries", "_outbox", "_pieces", "_position"),
-        *("_stops", "_told", "broken", "cancelled", "done", "generated", "max_tokens", "prompt", "reason", "sampling"),
+        *(
+            "_alternatives",
+            "_detokenizer",
+            "_emit",
+            "_end_ids",
+            "_entries",
+            "_outbox",
+            "_pieces",
+            "_position",
+        ),
+        *(
+            "_stops",
+            "_told",
+            "broken",
+            "cancelled",
+            "done",
+            "generated",
+            "max_tokens",
+            "prompt",
+            "reason",
+            "sampling",
+        ),
     )
 
     def __init__(
@@ -111,7 +131,10 @@ class Job:
         """Pass on what the worker said, and that it has ended. On the event loop."""
         if self.done.done():
             return
-        reason, broken = self.reason, self.broken  # before the outbox is emptied: what came first is told first
+        reason, broken = (
+            self.reason,
+            self.broken,
+        )  # before the outbox is emptied: what came first is told first
         events: list[Event] = []
         while self._outbox:
             events.append(self._outbox.popleft())

@@ -19,19 +19,27 @@ _UNDERSTOOD = frozenset({
 #: Fields without which the answer would be another thing altogether than was asked for.
 _NEEDED = ("tools", "functions", "response_format", "structured_outputs", "guided_json", "guided_regex",
            "guided_choice", "guided_grammar", "grammar", "audio")  # fmt: skip
+#: What `extra` holds is not looked at before.
+_TYPES = {
+    "add_generation_prompt": bool, "chat_template_kwargs": dict, "continue_final_message": bool, "min_tokens": int,
+}  # fmt: skip
 #: Answers that ask for nothing more than text.
 _PLAIN: tuple[Any, ...] = ([], {}, {"type": "text"})
 
 
 def check(request: Request) -> None:
     """Raises `InvalidRequest` for what the model cannot do and that cannot be left out."""
+    for name, kind in _TYPES.items():
+        if not isinstance(request.extra.get(name, kind()), kind):
+            raise InvalidRequest(f"{name}: must be of the type {kind.__name__}.", param=name)
     for name in _NEEDED:
         value = getattr(request, name, None) or request.extra.get(name)
         if value is not None and value not in _PLAIN:
             raise InvalidRequest(f"{name}: the embedded model cannot do that.", param=name)
     if request.extra.get("continue_final_message") and request.extra.get("add_generation_prompt"):
         raise InvalidRequest(
-            "continue_final_message and add_generation_prompt exclude each other.", param="add_generation_prompt"
+            "continue_final_message and add_generation_prompt exclude each other.",
+            param="add_generation_prompt",
         )
     if request.extra.get("continue_final_message") and request.messages[-1].role != "assistant":
         raise InvalidRequest("Only an assistant's message can be continued.", param="continue_final_message")
@@ -56,7 +64,7 @@ def sampling(request: Request, folder: ModelFolder) -> Sampling:
         top_k=max(0, _first(request.top_k, defaults.top_k)),  # -1 means all, as with vLLM
         top_p=_first(request.top_p, defaults.top_p) or 1.0,
         repetition_penalty=_first(request.repetition_penalty, defaults.repetition_penalty),
-        min_tokens=int(request.extra.get("min_tokens") or 0),
+        min_tokens=max(0, request.extra.get("min_tokens", 0)),
         logprobs=request.logprobs is not None,
     )
 
@@ -72,7 +80,9 @@ def tokens(request: Request, folder: ModelFolder, limit: int) -> list[str]:
     try:
         found = folder.encode(text, special=folder.template is not None)
     except UnicodeEncodeError:
-        raise InvalidRequest("The messages hold half a character (a lone surrogate).", param="messages") from None
+        raise InvalidRequest(
+            "The messages hold half a character (a lone surrogate).", param="messages"
+        ) from None
     if len(found) > limit:
         raise _too_long(f"{len(found)} tokens", limit)
     return found
@@ -86,17 +96,22 @@ def rendered(request: Request, folder: ModelFolder) -> str:
             raise InvalidRequest("This model has no chat template: it takes one message.", param="messages")
         return str(messages[0]["content"])
     extra = request.extra
-    continued = bool(extra.get("continue_final_message"))
+    continued = extra.get("continue_final_message", False)
     asked = extra.get("add_generation_prompt")
     try:
         return folder.template.render(
             messages,
-            add_generation_prompt=not continued if asked is None else bool(asked),
+            add_generation_prompt=not continued if asked is None else asked,
             continue_final_message=continued,
-            extra=extra.get("chat_template_kwargs") or {},
+            extra=extra.get("chat_template_kwargs", {}),
         )
     except ValueError as error:
         raise InvalidRequest(f"The model's chat template: {error}", param="messages") from None
+
+
+def begins(request: Request) -> bool:
+    """Whether the answer begins a message, and does not go on with one."""
+    return not request.extra.get("continue_final_message")
 
 
 def _first(asked: Any, default: Any) -> Any:

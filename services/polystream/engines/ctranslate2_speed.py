@@ -110,7 +110,9 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         return platform.processor() or platform.machine()
-    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())
+    return next(
+        (line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine()
+    )
 
 
 def _read(file: Path) -> dict[str, Any]:
