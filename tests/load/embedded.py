@@ -1,5 +1,5 @@
-"""Tokens a second of the embedded model behind its service, against CTranslate2's own `generate_tokens` on the same
-files, in pairs, one right after the other: what the queue, the text and HTTP cost an answer.
+"""Tokens a second of the embedded model behind its service, against CTranslate2's own `generate_tokens` on
+the same files, in pairs, one right after the other: what the queue, the text and HTTP cost an answer.
 """
 
 import json

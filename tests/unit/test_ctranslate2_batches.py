@@ -1,4 +1,5 @@
-"""The way to the embedded model: who waits, who is decoded with whom, who is freed when, and what breaks whom.
+"""The way to the embedded model: who waits, who is decoded with whom, who is freed when, and what breaks
+whom.
 
 The generator is a fake that plays set tokens in the worker's thread, with CTranslate2's own arguments.
 """

@@ -1,7 +1,7 @@
 """The embedded default: a model in this process, computed by CTranslate2 on the CPU.
 
-Each token comes by the library's step callback, which also ends an answer: `generate_tokens` goes on decoding when its
-consumer leaves, and an error in it can loop for ever.
+Each token comes by the library's step callback, which also ends an answer: `generate_tokens` goes on decoding
+when its consumer leaves, and an error in it can loop for ever.
 """
 
 import asyncio
@@ -23,8 +23,8 @@ from polystream.models.folder import ModelFolder
 class CTranslate2Engine:
     """See `core.ports.Engine`. `batch`, `queue`, `max_prompt`: ENGINE_BATCH, ENGINE_QUEUE, ENGINE_MAX_PROMPT.
 
-    `name`: what clients call it, the folder's name if empty. Loads the model, which takes about a second; to be called
-    within the event loop.
+    `name`: what clients call it, the folder's name if empty. Loads the model, which takes about a second; to
+    be called within the event loop.
     """
 
     kind = "ctranslate2"
@@ -42,7 +42,9 @@ class CTranslate2Engine:
         self._batches = Batches(generator, sorted(self._end_ids), speed.workers, batch, queue)
 
     def check(self, request: Request) -> None:
-        """Raises `ModelNotFound`, or `InvalidRequest` for fields without which the answer would be another thing."""
+        """Raises `ModelNotFound`, or `InvalidRequest` for fields without which the answer would be another
+        thing.
+        """
         if request.model and request.model != self._name:
             raise ModelNotFound(f"The model here is {self._name}.", param="model")
         ctranslate2_prompt.check(request)

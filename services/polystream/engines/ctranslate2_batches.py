@@ -1,8 +1,9 @@
-"""The way to the embedded model: a first-in, first-out queue, and workers that decode what waits together in one batch.
+"""The way to the embedded model: a first-in, first-out queue, and workers that decode what waits together in
+one batch.
 
-The model computes in threads of its own; everything here runs on the event loop but `_compute`. The rule to know: a
-batch's requests share the sampling, and their prompts are of nearly one length, because CTranslate2 reads in at once
-only what is common to all, and the rest token by token.
+The model computes in threads of its own; everything here runs on the event loop but `_compute`. The rule to
+know: a batch's requests share the sampling, and their prompts are of nearly one length, because CTranslate2
+reads in at once only what is common to all, and the rest token by token.
 """
 
 import asyncio
@@ -15,8 +16,8 @@ from typing import Any, Protocol
 from polystream.core.errors import Overloaded, UpstreamIncomplete
 from polystream.engines.ctranslate2_job import Job, Step
 
-#: Prompts of one batch differ by as many tokens at most: reading one in a token at a time costs a step of the whole
-#: batch, a prefill next to nothing.
+#: Prompts of one batch differ by as many tokens at most: reading one in a token at a time costs a step of the
+#: whole batch, a prefill next to nothing.
 LENGTHS_APART = 32
 #: What a client that finds the queue full is asked to wait, seconds.
 RETRY_AFTER_S = 5.0
@@ -47,7 +48,9 @@ class Batches:
         self._looking = False
 
     async def run(self, job: Job) -> str:
-        """Why it ended: `stop` or `length`. Raises `Overloaded` when the queue is full, and what broke the batch.
+        """Why it ended: `stop` or `length`.
+
+        Raises `Overloaded` when the queue is full, and what broke the batch.
 
         Cancelling the call frees the caller at once, and the worker at its next step.
         """
@@ -128,7 +131,9 @@ class Batches:
 
 
 class _Steps:
-    """Takes a batch's tokens, in CTranslate2's thread, and wakes the event loop once for all that come meanwhile."""
+    """Takes a batch's tokens, in CTranslate2's thread, and wakes the event loop once for all that come
+    meanwhile.
+    """
 
     def __init__(self, jobs: list[Job], loop: asyncio.AbstractEventLoop):
         self._jobs = jobs

@@ -1,7 +1,7 @@
 """One request on its way through the embedded model: what each step of the decoder means for its answer.
 
-`step` runs in the worker's thread, all else on the event loop. What both touch changes hands by a deque and single
-assignments, which need no lock.
+`step` runs in the worker's thread, all else on the event loop. What both touch changes hands by a deque and
+single assignments, which need no lock.
 """
 
 import asyncio
@@ -21,7 +21,9 @@ from polystream.engines.stop import StopStrings
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """What all requests of a batch share, in CTranslate2's terms; `temperature` 0 is greedy, `top_k` 0 is all."""
+    """What all requests of a batch share, in CTranslate2's terms; `temperature` 0 is greedy, `top_k` 0 is
+    all.
+    """
 
     temperature: float
     top_k: int
@@ -53,7 +55,9 @@ class Step(Protocol):
 
 
 class Job:
-    """One request. `prompt`: its tokens; `max_tokens`: most that it may generate; `end_ids`: tokens that end it.
+    """One request.
+
+    `prompt`: its tokens; `max_tokens`: most that it may generate; `end_ids`: tokens that end it.
 
     `alternatives`: how many a token are told with their log probabilities; None: no log probabilities at all.
     """
@@ -116,8 +120,9 @@ class Job:
         self._position = 0
 
     def step(self, step: Step) -> bool:
-        """Take a token; whether to generate no more. In the worker's thread, where an exception of one request must not
-        end the others of its batch.
+        """Take a token; whether to generate no more.
+
+        In the worker's thread, where an exception of one request must not end the others of its batch.
         """
         if self.cancelled or self.reason is not None or self.broken is not None:
             return True

@@ -1,6 +1,8 @@
-"""A request as the embedded model reads it: which fields it can honour, the sampling, and the prompt's tokens.
+"""A request as the embedded model reads it: which fields it can honour, the sampling, and the prompt's
+tokens.
 
-What it cannot honour is refused by its name where the answer would be wrong without it, and otherwise named in a notice.
+What it cannot honour is refused by its name where the answer would be wrong without it, and otherwise named
+in a notice.
 """
 
 from typing import Any

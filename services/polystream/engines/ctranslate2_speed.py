@@ -1,7 +1,7 @@
 """How many threads a model computes fastest with, measured once on each machine and kept with the model.
 
-More threads are not faster as such: on two cores one thread gave 49 tokens/s and two gave 35, because each step of a
-small model is shorter than the threads' waiting for each other.
+More threads are not faster as such: on two cores one thread gave 49 tokens/s and two gave 35, because each
+step of a small model is shorter than the threads' waiting for each other.
 """
 
 import json

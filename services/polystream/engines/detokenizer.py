@@ -1,7 +1,7 @@
 """Token ids become text one by one, without loss: a character cut between two tokens waits for its rest.
 
-Decoding each token alone would show U+FFFD for split characters and lose SentencePiece's blanks, so the bytes that a
-token stands for are joined and decoded as they come.
+Decoding each token alone would show U+FFFD for split characters and lose SentencePiece's blanks, so the bytes
+that a token stands for are joined and decoded as they come.
 """
 
 import codecs

@@ -1,4 +1,5 @@
-"""What another Polystream, asked as an engine, says in its chat stream's comments: its queue, what it ignored.
+"""What another Polystream, asked as an engine, says in its chat stream's comments: its queue, what it
+ignored.
 
 They say nothing of the answer, so one that cannot be read is passed over.
 """
@@ -7,8 +8,8 @@ import msgspec
 
 from polystream.core.events import Event, Notice
 
-#: Kinds that an engine may tell of itself. `takeover` and `restart` change how a log is read: its own producer alone
-#: writes them.
+#: Kinds that an engine may tell of itself. `takeover` and `restart` change how a log is read: its own
+#: producer alone writes them.
 KINDS = frozenset({"queued", "prefill", "ignored", "filter", "skipped", "seam"})
 
 
