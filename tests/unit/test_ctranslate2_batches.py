@@ -74,7 +74,8 @@ def job(emit: list[Event], prompt: str = "p", **options: Any) -> Job:
     """A request, with little to say about itself."""
     values: dict[str, Any] = {"sampling": GREEDY, "max_tokens": 100, "stops": ()} | options
     return Job(
-        [prompt] * values.pop("length", 4), values.pop("sampling"), values.pop("max_tokens"), values.pop("stops"),
+        [prompt] * values.pop("length", 4),
+        values.pop("sampling"), values.pop("max_tokens"), values.pop("stops"),
         frozenset({END}), PIECES, emit.extend, **values,
     )  # fmt: skip
 
@@ -104,7 +105,7 @@ async def make() -> AsyncIterator[Make]:
 async def until(condition: Callable[[], object]) -> None:
     """Wait for a condition of the worker's thread."""
     async with asyncio.timeout(10):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - it is changed by a thread
             await asyncio.sleep(0.001)
 
 

@@ -1,4 +1,4 @@
-"""Threads: the fewest that are worth it, counted in cores that this process may use, measured once a machine."""
+"""Threads: the fewest that are worth it, of the cores that this process may use, measured once a machine."""
 
 import json
 import os

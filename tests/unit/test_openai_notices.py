@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from polystream.core.events import Event, Notice, Started, Text
 from polystream.core.events import Batch as Stored
+from polystream.core.events import Event, Notice, Started, Text
 from polystream.core.record import Record
 from polystream.core.request import Message, Request
 from polystream.dialects.chat import Chunks
@@ -41,7 +41,8 @@ def test_a_notice_may_be_cut_anywhere():
     "comment",
     [
         b"", b"x", b"[]", b"1", b"{}", b'{"kind":"queued"}', b'{"kind":"queued","detail":1}',
-        b'{"kind":"takeover","detail":{"from":1}}', b'{"kind":"restart","detail":{}}', b'{"kind":["queued"],"detail":{}}',
+        b'{"kind":"takeover","detail":{"from":1}}', b'{"kind":"restart","detail":{}}',
+        b'{"kind":["queued"],"detail":{}}',
         b'{"kind":"new","detail":{}}', b'{"kind":"queued","detail":{}', b"\xff", b"[" * 10_000,
     ],
 )  # fmt: skip

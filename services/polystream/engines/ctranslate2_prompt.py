@@ -14,8 +14,8 @@ from polystream.models.folder import ModelFolder
 
 #: Fields of `Request.extra` that are honoured, or say nothing about the answer's words.
 _UNDERSTOOD = frozenset({
-    "add_generation_prompt", "chat_template_kwargs", "continue_final_message", "max_completion_tokens", "min_tokens",
-    "metadata", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "safety_identifier",
+    "add_generation_prompt", "chat_template_kwargs", "continue_final_message", "max_completion_tokens",
+    "metadata", "min_tokens", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "safety_identifier",
     "service_tier", "stream_options", "user",
 })  # fmt: skip
 #: Fields without which the answer would be another thing altogether than was asked for.
@@ -23,7 +23,8 @@ _NEEDED = ("tools", "functions", "response_format", "structured_outputs", "guide
            "guided_choice", "guided_grammar", "grammar", "audio")  # fmt: skip
 #: What `extra` holds is not looked at before.
 _TYPES = {
-    "add_generation_prompt": bool, "chat_template_kwargs": dict, "continue_final_message": bool, "min_tokens": int,
+    "add_generation_prompt": bool, "chat_template_kwargs": dict, "continue_final_message": bool,
+    "min_tokens": int,
 }  # fmt: skip
 #: Answers that ask for nothing more than text.
 _PLAIN: tuple[Any, ...] = ([], {}, {"type": "text"})

@@ -48,7 +48,7 @@ def choose(folder: ModelFolder, threads: int = 0, workers: int = 0) -> Speed:
 
 
 def usable_cores(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
-    """Cores that this process may use: by its affinity, and by a container's limit (cgroup v2), rounded up."""
+    """Cores that this process may use: by affinity, and by a container's limit (cgroup v2), rounded up."""
     cores = len(os.sched_getaffinity(0))
     try:
         granted, period = quota.read_text().split()
