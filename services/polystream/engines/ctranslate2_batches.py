@@ -69,7 +69,7 @@ class Batches:
                 self._tell_places()
 
     async def close(self) -> None:
-        """End what runs, and wait for the threads: a process that exits under a pending result would abort."""
+        """End what runs, and wait for its threads: to exit under a pending result may abort."""
         for job in [*self._waiting, *self._running]:
             job.cancelled = True
         await self._loop.run_in_executor(None, self._pool.shutdown)

@@ -15,8 +15,8 @@ from polystream.models.folder import ModelFolder
 #: Fields of `Request.extra` that are honoured, or say nothing about the answer's words.
 _UNDERSTOOD = frozenset({
     "add_generation_prompt", "chat_template_kwargs", "continue_final_message", "max_completion_tokens",
-    "metadata", "min_tokens", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "safety_identifier",
-    "service_tier", "stream_options", "user",
+    "metadata", "min_tokens", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention",
+    "safety_identifier", "service_tier", "stream_options", "user",
 })  # fmt: skip
 #: Fields without which the answer would be another thing altogether than was asked for.
 _NEEDED = ("tools", "functions", "response_format", "structured_outputs", "guided_json", "guided_regex",
