@@ -38,8 +38,8 @@ class Settings(BaseSettings):
     engine_url: str = Field(
         "",
         description="Base URL of an OpenAI-compatible server (…/v1) or an Azure OpenAI resource, or "
-        "ctranslate2: for MODEL in this process, or scripted: with options; empty means the OPENAI_ variables' "
-        "endpoint, else MODEL as a process of its own under `polystream up`, scripted: elsewhere.",
+        "ctranslate2: for MODEL in this process, or scripted: with options; empty means the OPENAI_ "
+        "variables' endpoint, else MODEL as a process of its own under `polystream up`, scripted: elsewhere.",
     )
     engine_key: SecretStr = Field(SecretStr(""), description="Key for the engine; none is sent when empty.")
     engine_headers: Annotated[dict[str, str], NoDecode] = Field(
