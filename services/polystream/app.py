@@ -4,6 +4,7 @@ import asyncio
 import gc
 import logging
 import socket
+import sys
 
 from polystream.core.generations import Generations
 from polystream.core.log import LogLimits
@@ -52,9 +53,14 @@ def engine(settings: Settings) -> Engine:
 def _embedded_model(settings: Settings) -> Engine:
     """The engine over MODEL, converted and measured if that has never been done here."""
     from polystream.engines import ctranslate2, ctranslate2_speed  # here: its libraries are heavy
-    from polystream.models import folder, source
+    from polystream.models import folder, progress, resolve
 
-    model = folder.load(source.resolve(settings.model, settings.models_dir, _log_progress()))
+    bar = progress.Bar(sys.stderr)
+    try:
+        path = resolve.resolve(settings.model, settings.models_dir, progress=bar.show)
+    finally:
+        bar.close()
+    model = folder.load(path)
     speed = ctranslate2_speed.choose(model, settings.engine_threads, settings.engine_workers)
     return ctranslate2.CTranslate2Engine(
         model,

@@ -11,8 +11,11 @@ from polystream.core.errors import StreamError
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; the process's exit code."""
-    command = _parser().parse_args(arguments).command
+    options = _parser().parse_args(arguments)
+    command = options.command
     knobs = settings.load()
+    if command == "convert":
+        return _convert(options, knobs)
     if command == "model":
         knobs = knobs.model_copy(update={"engine_url": "ctranslate2:"})
     logging.basicConfig(
@@ -33,6 +36,34 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
+def _convert(options: argparse.Namespace, knobs: settings.Settings) -> int:
+    try:
+        from polystream.models.progress import Bar  # here: other commands run without these packages
+        from polystream.models.resolve import resolve
+    except ImportError as error:
+        print(f"polystream convert: {error}; pip install polystream[model]", file=sys.stderr)
+        return 1
+    bar = Bar(sys.stderr)
+    try:
+        path = resolve(
+            options.file or knobs.model,
+            options.models_dir or knobs.models_dir,
+            quantization=options.quantization,
+            progress=bar.show,
+        )
+    except KeyboardInterrupt:
+        bar.close()
+        print("polystream convert: interrupted, nothing was left behind", file=sys.stderr)
+        return 130
+    except (OSError, ValueError) as error:  # a full disk; a file that cannot be converted
+        bar.close()
+        print(f"polystream convert: {' '.join(str(error).split())}", file=sys.stderr)
+        return 1
+    bar.close()
+    print(path)
+    return 0
+
+
 def _engine(knobs: settings.Settings) -> str:
     if knobs.engine_url == "ctranslate2:":
         return f"ctranslate2 ({knobs.model or 'the small model that comes with make run'})"
@@ -50,5 +81,18 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("websocket", help="serve WebSocket on WEBSOCKET_PORT")
     commands.add_parser("grpc", help="serve gRPC on GRPC_PORT")
     commands.add_parser("model", help="serve the embedded MODEL over REST on MODEL_PORT")
+    convert = commands.add_parser(
+        "convert", help="make a CTranslate2 folder of a GGUF file, and say where it is"
+    )
+    convert.add_argument("file", nargs="?", default="", metavar="FILE", help="the GGUF file; default: MODEL")
+    convert.add_argument(
+        "--quantization",
+        default="int8",
+        metavar="TYPE",
+        help="int8 (default), int8_float32, int16, float16, bfloat16 or float32",
+    )
+    convert.add_argument(
+        "--models-dir", default="", metavar="DIR", help="where to keep it; default: MODELS_DIR"
+    )
     commands.add_parser("serve", help="serve all three in one process, on one store in memory")
     return parser
