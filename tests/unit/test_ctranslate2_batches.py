@@ -46,7 +46,8 @@ class FakeGenerator:
     error_at: int | None = None
     threads: set[str] = field(default_factory=set)
 
-    def generate_batch(self, start_tokens: list[list[str]], *, callback: Any, **options: Any) -> None:
+    def generate_batch(self, start_tokens: list[list[str]], **options: Any) -> None:
+        callback = options.pop("callback")
         self.batches.append(start_tokens)
         self.options.append(options)
         self.threads.add(threading.current_thread().name)
@@ -278,7 +279,7 @@ async def test_a_cancelled_request_leaves_the_queue(make: Make):
     await until(lambda: said and generator.batches)
     second.cancel()
     gate.release(4)
-    assert await asyncio.gather(first, third) == ["stop", "stop"]
+    assert list(await asyncio.gather(first, third)) == ["stop", "stop"]
     assert [batch[0][0] for batch in generator.batches] == ["a", "c"]
     assert [event.detail["position"] for event in said if isinstance(event, Notice)] == [2, 1]
 

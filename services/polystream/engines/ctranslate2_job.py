@@ -7,7 +7,7 @@ single assignments, which need no lock.
 import asyncio
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -193,7 +193,7 @@ class Job:
         top = float(logits.max())
         total = top + math.log(float(np.exp(logits - top).sum()))
         count = min(self._alternatives or 0, len(logits))
-        best = np.argpartition(-logits, count - 1)[:count] if count else []
+        best: Iterable[int] = np.argpartition(-logits, count - 1)[:count] if count else ()
         ranked = sorted(map(int, best), key=lambda token: -logits[token])
         entries = [self._spell(token, float(logits[token]) - total) for token in [step.token_id, *ranked]]
         return entries[0] | {"top_logprobs": entries[1:]}
