@@ -1,5 +1,5 @@
-"""Reported faults of models in process: the engine over a stand-in for CTranslate2 that says set tokens, over every
-protocol the case names.
+"""Reported faults of models in process: the engine over a stand-in for CTranslate2 that says set tokens, over
+every protocol the case names.
 """
 
 import json

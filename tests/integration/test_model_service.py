@@ -1,4 +1,5 @@
-"""`polystream model` as others see it: its queue, its refusals and its notices, directly and through a gateway.
+"""`polystream model` as others see it: its queue, its refusals and its notices, directly and through a
+gateway.
 
 The model is a stand-in for CTranslate2 that says a token every 5 ms, so that the order of things is known.
 """

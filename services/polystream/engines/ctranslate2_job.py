@@ -32,15 +32,16 @@ class Sampling:
     min_tokens: int
     logprobs: bool
 
-    def options(self) -> dict[str, Any]:
-        """Arguments of `Generator.generate_batch`."""
+    def options(self, max_length: int) -> dict[str, Any]:
+        """Arguments of `Generator.generate_batch` for answers of `max_length` tokens at most."""
         greedy = self.temperature == 0
         return {
             "sampling_topk": 1 if greedy else self.top_k,
             "sampling_topp": 1 if greedy else self.top_p,
             "sampling_temperature": 1 if greedy else self.temperature,
             "repetition_penalty": self.repetition_penalty,
-            "min_length": self.min_tokens,
+            "min_length": min(self.min_tokens, max_length),
+            "max_length": max_length,
             "return_logits_vocab": self.logprobs,
         }
 
