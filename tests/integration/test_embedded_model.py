@@ -1,4 +1,4 @@
-"""The real model, as `make run` has it: what it answers, and that it goes on exactly where an answer was cut."""
+"""The real model, as `make run` has it: what it answers, and how exactly it goes on where one was cut."""
 
 import asyncio
 import random

@@ -340,6 +340,12 @@ async def test_ctranslate2_is_called_with_what_the_request_asks_for(make: Make):
     ]  # fmt: skip
 
 
+async def test_an_answer_need_not_be_longer_than_it_may_be(make: Make):
+    generator = FakeGenerator(says(1, 1, 1))
+    await make(generator).run(job([], sampling=Sampling(0, 0, 1, 1, 50, False), max_tokens=2))
+    assert (generator.options[0]["min_length"], generator.options[0]["max_length"]) == (2, 2)
+
+
 async def test_temperature_0_is_greedy_whatever_else_is_asked_for(make: Make):
     generator = FakeGenerator(says(END))
     await make(generator).run(job([], sampling=Sampling(0, 40, 0.9, 1, 0, False)))
