@@ -2,10 +2,11 @@
 
 import argparse
 import logging
+import os
 import sys
 from urllib.parse import urlsplit
 
-from polystream import __version__, app, settings
+from polystream import __version__, settings
 from polystream.core.errors import StreamError
 
 
@@ -23,7 +24,18 @@ def main(arguments: list[str] | None = None) -> int:
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
         stream=sys.stderr,
     )
-    print(f"polystream {__version__} {command}: engine {_engine(knobs)}", flush=True)
+    engine = _engine(command, knobs)
+    print(f"polystream {__version__} {command}: engine {engine}", flush=True)
+    if command == "up":
+        from polystream.local import up  # here: no other command needs it
+
+        return up.run(knobs, os.environ, engine)
+    return _serve(command, knobs)
+
+
+def _serve(command: str, knobs: settings.Settings) -> int:
+    from polystream import app  # here: its import takes a second, which the parts of `up` take anyway
+
     try:
         app.run(knobs, app.PROTOCOLS if command == "serve" else (command,))
     except (
@@ -66,8 +78,8 @@ def _convert(options: argparse.Namespace, knobs: settings.Settings) -> int:
     return 0
 
 
-def _engine(knobs: settings.Settings) -> str:
-    if knobs.engine_url == "ctranslate2:":
+def _engine(command: str, knobs: settings.Settings) -> str:
+    if knobs.engine_url == "ctranslate2:" or (command == "up" and not knobs.engine_url):
         return f"ctranslate2 ({knobs.model or 'the small model that comes with make run'})"
     if not knobs.engine_url or knobs.engine_url.startswith("scripted:"):
         return "scripted (no model: set ENGINE_URL for one)"
@@ -97,4 +109,5 @@ def _parser() -> argparse.ArgumentParser:
         "--models-dir", default="", metavar="DIR", help="where to keep it; default: MODELS_DIR"
     )
     commands.add_parser("serve", help="serve all three in one process, on one store in memory")
+    commands.add_parser("up", help="serve everything on PORT: model, gateway, Envoy and nginx as processes")
     return parser
