@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from tests.integration import small_model as small
 from tests.integration.server import Server
 from tests.integration.upstream import MODEL, Upstream
 
@@ -60,6 +62,12 @@ async def relay(shared: Serve, upstream: Upstream) -> Server:
 async def scripted(shared: Serve) -> Server:
     """A server whose engine plays scripts."""
     return await shared(ENGINE_URL="scripted:")
+
+
+@pytest.fixture(scope="session")
+def small_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that `ENGINE_URL=ctranslate2:` takes, where a stand-in does the computing."""
+    return small.write(tmp_path_factory.mktemp("small-model"))
 
 
 async def _start(settings: dict[str, Any]) -> Server:
