@@ -14,16 +14,20 @@ from h2.connection import ConnectionState, H2Connection
 from h2.errors import ErrorCodes
 from h2.exceptions import ProtocolError
 
+from polystream.core.errors import Overloaded
+from polystream.dialects import proto
 from polystream.protocols import grpc_frames as frames
 from polystream.protocols.grpc_call import Call
 from polystream.protocols.grpc_http2 import Flood, Floods, Http2
-from polystream.protocols.grpc_request import NoCall, read_head
+from polystream.protocols.grpc_request import NoCall, Refused, read_head
 from polystream.protocols.grpc_service import Service
 
 #: How long a ping may stay without an answer, seconds; looked at every `heartbeat_s`.
 PING_ANSWER_S = 20.0
 #: Bytes of answers to control frames and of statuses that a client may leave unread.
 UNREAD_MAX_BYTES = 1024 * 1024
+#: As many requests of the largest size a connection may have on the way; a call has a bound of its own, too.
+LARGEST_REQUESTS = 32
 #: What a client is given to close when it has taken its last bytes, seconds.
 LINGER_S = 1.0
 
@@ -58,6 +62,7 @@ class Connection(asyncio.Protocol):
         self._draining = self._closing = False
         self._pinged: float | None = None  # when, while a ping has no answer
         self._floods = Floods(self._loop.time)
+        self._held = 0  # bytes of requests that no handler has taken yet
         self._unread = 0  # bytes of h2's frames that were written while the transport was full
 
     # --- asyncio's
@@ -117,6 +122,13 @@ class Connection(asyncio.Protocol):
         except ProtocolError as gone:
             logger.debug("a call was gone before its headers: %s", gone)
         self._flush()
+
+    def hold(self, size: int) -> None:
+        """See `grpc_call.Carrier`."""
+        self._held += size
+        if size > 0 and self._held > LARGEST_REQUESTS * self.message_max_bytes:
+            words = "The requests on the way over this connection are too large together; try again."
+            raise Refused(proto.rpc_status(Overloaded(words).as_event()))
 
     def run(self, call: Call, message: bytes) -> "asyncio.Task[None]":
         """See `grpc_call.Carrier`."""
