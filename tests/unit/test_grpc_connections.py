@@ -10,8 +10,9 @@ from h2.settings import SettingCodes
 
 from polystream.protocols.grpc_call import Call
 from polystream.protocols.grpc_connection import LINGER_S, PING_ANSWER_S, UNREAD_MAX_BYTES
+from polystream.protocols.grpc_floods import CONTROL_MAX, RESETS_MAX
 from polystream.protocols.grpc_frames import prefixed
-from polystream.protocols.grpc_http2 import CONTROL_MAX, HEADERS_MAX_BYTES, RESETS_MAX, STREAMS_MAX
+from polystream.protocols.grpc_http2 import HEADERS_MAX_BYTES, STREAMS_MAX
 from tests.clock import jumping, settle
 from tests.grpc_peer import HEARTBEAT_S, Peer
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from google.rpc.status_pb2 import Status
-from h2.connection import H2Connection
 from h2.stream import H2Stream
 
 from polystream.protocols import grpc_frames as frames
+from polystream.protocols.grpc_http2 import Http2
 from polystream.protocols.grpc_request import DEADLINE_EXCEEDED, INTERNAL, ONE_MESSAGE, Assembler, Refused
 
 #: Answers a request's message (empty where requests are streamed); what it gives is the answer's one message.
@@ -35,7 +35,7 @@ class Carrier(Protocol):
     """What a call needs of its connection."""
 
     transport: asyncio.Transport
-    h2: H2Connection
+    h2: Http2
     paused: bool  #: whether the transport takes no more for now
     message_max_bytes: int  #: largest request message
 

@@ -10,7 +10,6 @@ import logging
 from typing import cast
 
 from h2 import events
-from h2.connection import ConnectionState, H2Connection
 from h2.errors import ErrorCodes
 from h2.exceptions import ProtocolError
 
@@ -18,7 +17,8 @@ from polystream.core.errors import Overloaded
 from polystream.dialects import proto
 from polystream.protocols import grpc_frames as frames
 from polystream.protocols.grpc_call import Call
-from polystream.protocols.grpc_http2 import Flood, Floods, Http2
+from polystream.protocols.grpc_floods import Flood, Floods
+from polystream.protocols.grpc_http2 import STREAMS_MAX, Http2
 from polystream.protocols.grpc_request import NoCall, Refused, read_head
 from polystream.protocols.grpc_service import Service
 
@@ -31,7 +31,7 @@ LARGEST_REQUESTS = 32
 #: What a client is given to close when it has taken its last bytes, seconds.
 LINGER_S = 1.0
 
-#: Bytes that h2 is given at once: it reads all their frames before a flood among them can be told.
+#: Bytes that are read in one turn of the event loop: a client that sends many small frames is not alone.
 _READ_BYTES = 16 * 1024
 #: Events of frames that belong to calls, or answer ours.
 _WORK = (
@@ -53,7 +53,7 @@ class Connection(asyncio.Protocol):
     transport: asyncio.Transport
 
     def __init__(self, service: Service):
-        self.h2: H2Connection = Http2()
+        self.h2 = Http2()
         self.paused = False
         self.message_max_bytes = service.message_max_bytes
         self._service = service
@@ -80,9 +80,11 @@ class Connection(asyncio.Protocol):
         if self._closing:
             return
         try:
-            for at in range(0, len(data), _READ_BYTES):
-                for event in self.h2.receive_data(data[at : at + _READ_BYTES]):
+            for happened in self.h2.read(data):
+                for event in happened:
                     self._take(event)
+                if not happened:
+                    self._floods.count()
         except Flood:
             self.h2.close_connection(ErrorCodes.ENHANCE_YOUR_CALM)
             self._break()
@@ -198,14 +200,12 @@ class Connection(asyncio.Protocol):
             case events.StreamEnded(stream_id=stream_id) if call := self._calls.get(stream_id):
                 call.close_half()
             case events.StreamReset(stream_id=stream_id):
-                self._floods.count_reset()
-                if call := self._calls.pop(stream_id, None):
-                    call.cancel()
-                    self._close_if_done()
+                self._take_reset(stream_id)
             case events.PingAckReceived():
                 self._pinged = None
-            case events.ConnectionTerminated():
-                self._take_goaway()
+            case events.ConnectionTerminated():  # it begins no more calls
+                self._draining = True
+                self._close_if_done()
         if not self._calls or not isinstance(event, _WORK):
             self._floods.count()
 
@@ -216,19 +216,20 @@ class Connection(asyncio.Protocol):
         if not event.data and event.stream_ended is None:
             self._floods.count()
 
-    def _take_goaway(self) -> None:
-        """The client begins no more calls; h2 takes it for the end of those under way, too."""
-        self.h2.state_machine.state = ConnectionState.SERVER_OPEN
-        self._draining = True
-        self._close_if_done()
+    def _take_reset(self, stream_id: int) -> None:
+        """By the client, or by h2 since the client went wrong, which is as cheap for it."""
+        if call := self._calls.pop(stream_id, None):
+            call.cancel()
+            self._floods.count_reset()
+            self._close_if_done()
+        else:
+            self._floods.count()
 
     def _begin(self, request: events.RequestReceived) -> None:
         stream_id, headers = request.stream_id, dict(request.headers)
-        stream = self.h2.streams.get(stream_id)
-        if stream is None or stream.closed:  # reset in the same read
-            return
-        if self._draining:
+        if self._draining or len(self._calls) >= STREAMS_MAX:
             self.h2.reset_stream(stream_id, ErrorCodes.REFUSED_STREAM)
+            self._floods.count()
             return
         try:
             head, timeout_s = read_head(headers)
@@ -236,7 +237,7 @@ class Connection(asyncio.Protocol):
         except NoCall as answer:
             self.send_headers(stream_id, answer.fields, end=True)
             return
-        call = Call(self, stream, method, frames.metadata(request.headers), head)
+        call = Call(self, self.h2.streams[stream_id], method, frames.metadata(request.headers), head)
         self._calls[stream_id] = call
         if timeout_s is not None:
             call.timer = self._loop.call_later(timeout_s, call.expire)
