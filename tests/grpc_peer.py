@@ -163,6 +163,17 @@ class Held:
             raise
 
 
+async def wait(message: bytes, call: Call) -> bytes:
+    """Answers in an hour."""
+    await asyncio.sleep(3600)
+    return b"done"
+
+
+def ended_with(peer: Peer) -> list[tuple[Any, int | None]]:
+    """The GOAWAYs that a client was sent: code and last stream."""
+    return [(event.error_code, event.last_stream_id) for event in peer.of(events.ConnectionTerminated)]
+
+
 async def held() -> tuple[Peer, Held, Call, int]:
     """A peer whose call is under way."""
     method = Held()

@@ -33,6 +33,10 @@ LINGER_S = 1.0
 
 #: Bytes that are read in one turn of the event loop: a client that sends many small frames is not alone.
 _READ_BYTES = 16 * 1024
+#: A piece of a request that is smaller, and not its last, costs more than it brings.
+_SMALL_BYTES = 64
+#: Open calls that SETTINGS walk over in the time of a frame.
+_SETTINGS_CALLS = 50
 #: Events of frames that belong to calls, or answer ours.
 _WORK = (
     events.DataReceived,
@@ -47,7 +51,7 @@ _WORK = (
 logger = logging.getLogger(__name__)
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """One client's connection; see `grpc_call.Carrier`."""
 
     transport: asyncio.Transport
@@ -63,6 +67,8 @@ class Connection(asyncio.Protocol):
         self._pinged: float | None = None  # when, while a ping has no answer
         self._floods = Floods(self._loop.time)
         self._held = 0  # bytes of requests that no handler has taken yet
+        self._opened = False  # whether there is more room for all calls since they were woken
+        self._incoming = bytearray()
         self._unread = 0  # bytes of h2's frames that were written while the transport was full
 
     # --- asyncio's
@@ -76,7 +82,16 @@ class Connection(asyncio.Protocol):
         if self._service.draining:
             self.drain()
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> bytearray:
+        self._incoming = bytearray(_READ_BYTES)
+        return self._incoming
+
+    def buffer_updated(self, nbytes: int) -> None:
+        data, self._incoming = self._incoming, bytearray()  # a silent connection holds none
+        self.data_received(memoryview(data)[:nbytes])
+
+    def data_received(self, data: bytes | memoryview) -> None:
+        """What a client has sent; asyncio calls it for other kinds of protocols."""
         if self._closing:
             return
         try:
@@ -93,6 +108,9 @@ class Connection(asyncio.Protocol):
             logger.debug("a gRPC connection broke the protocol: %s", error)
             self._break()
             return
+        if self._opened:
+            self._opened = False
+            self._wake_all()
         self._flush()
 
     def pause_writing(self) -> None:
@@ -191,8 +209,11 @@ class Connection(asyncio.Protocol):
         match event:
             case events.DataReceived(stream_id=stream_id):
                 self._take_data(stream_id, event)
-            case events.WindowUpdated(stream_id=0) | events.RemoteSettingsChanged():
-                self._wake_all()
+            case events.WindowUpdated(stream_id=0):
+                self._opened = True
+            case events.RemoteSettingsChanged():
+                self._opened = True
+                self._floods.count(len(self._calls) // _SETTINGS_CALLS)
             case events.WindowUpdated(stream_id=stream_id) if call := self._calls.get(stream_id):
                 call.wake()
             case events.RequestReceived():
@@ -213,7 +234,7 @@ class Connection(asyncio.Protocol):
         if call := self._calls.get(stream_id):
             call.receive(event.data)
         self.h2.acknowledge_received_data(event.flow_controlled_length, stream_id)
-        if not event.data and event.stream_ended is None:
+        if len(event.data) < _SMALL_BYTES and event.stream_ended is None:
             self._floods.count()
 
     def _take_reset(self, stream_id: int) -> None:
