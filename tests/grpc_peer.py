@@ -97,7 +97,8 @@ class Peer:
             "content-type": "application/grpc", "te": "trailers",
         }  # fmt: skip
         fields |= {key.replace("_", "-"): value for key, value in headers.items()}
-        fields[":method"] = fields.pop("method", "POST")
+        for name in ("method", "path"):
+            fields[f":{name}"] = fields.pop(name, fields[f":{name}"])
         self.h2.send_headers(stream_id, [*fields.items()], end_stream=end and message is None)
         if message is not None:
             self.send(stream_id, prefixed(message), end)

@@ -128,10 +128,6 @@ class Call:
                 self._reading = asyncio.get_running_loop().create_future()
                 await self._reading
 
-    def unsent(self) -> int:
-        """Bytes that lie in the transport."""
-        return self._carrier.transport.get_write_buffer_size()
-
     def end(self, status: Status | None = None, more: frames.Fields | None = None) -> None:
         """End with a status (None is OK) and further trailers; nothing when the call has ended."""
         if self.ended:
