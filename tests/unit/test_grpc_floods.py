@@ -3,14 +3,16 @@
 import asyncio
 
 import pytest
+from google.rpc.status_pb2 import Status
 from h2 import events
 from h2.errors import ErrorCodes
 from h2.settings import SettingCodes
 
+from polystream.protocols.grpc_call import Call
 from polystream.protocols.grpc_connection import UNREAD_MAX_BYTES
 from polystream.protocols.grpc_floods import CONTROL_MAX, RESETS_MAX
 from polystream.protocols.grpc_frames import prefixed
-from polystream.protocols.grpc_http2 import STREAMS_MAX
+from polystream.protocols.grpc_http2 import STREAMS_MAX, TABLE_MAX_BYTES
 from tests.clock import jumping, settle
 from tests.grpc_peer import Peer, ended_with, wait
 
@@ -34,7 +36,7 @@ async def test_clients_may_ping_as_often_as_they_like_but_not_without_end():
     assert peer.service.tasks == set()
 
 
-@pytest.mark.parametrize("kind", ["settings", "empty data", "small data", "windows"])
+@pytest.mark.parametrize("kind", ["settings", "empty data", "small data", "windows", "answers"])
 @jumping
 async def test_frames_that_carry_nothing_are_counted(kind: str):
     peer = Peer(Say=wait)
@@ -45,6 +47,8 @@ async def test_frames_that_carry_nothing_are_counted(kind: str):
                 peer.h2.update_settings({SettingCodes.MAX_FRAME_SIZE: 16_384})
             case "empty data":
                 peer.h2.send_data(stream_id, b"")
+            case "answers":
+                peer.connection.data_received(b"\0\0\x08\x06\1\0\0\0\0unasked!")
             case "small data":
                 peer.h2.send_data(stream_id, b"a" if number else prefixed(bytes(2 * CONTROL_MAX))[:5])
             case "windows":
@@ -134,3 +138,33 @@ async def test_a_client_that_reads_no_answers_to_its_pings_is_closed():
         peer.connection.data_received(peer.h2.data_to_send())
         await asyncio.sleep(1)
     assert peer.transport.closed
+
+
+@jumping
+async def test_a_client_cannot_have_us_remember_all_our_header_fields():
+    async def refuse(message: bytes, call: Call) -> None:
+        call.end(Status(code=5, message=f"number {call.stream_id}"))
+
+    peer = Peer(Say=refuse)
+    peer.h2.decoder.max_allowed_table_size = 2**32 - 1
+    peer.h2.update_settings({SettingCodes.HEADER_TABLE_SIZE: 2**32 - 1})
+    for _ in range(200):
+        stream_id = peer.call()
+        await settle()
+        peer.exchange()
+        assert peer.trailers(stream_id)["grpc-message"] == f"number {stream_id}"
+    assert len(peer.connection.h2.encoder.header_table.dynamic_entries) < TABLE_MAX_BYTES // 32
+
+
+@jumping
+async def test_a_table_that_changes_often_is_told_in_short_and_stays_the_clients():
+    peer = Peer(Say=wait)
+    peer.call("No")
+    for size in (*range(1000), 0, 4096, 65_536):
+        peer.h2.update_settings({SettingCodes.HEADER_TABLE_SIZE: size})
+    peer.exchange()
+    assert peer.connection.h2.encoder.table_size_changes == [0, 4096]
+    assert peer.status(peer.call("No")) == 12
+    assert peer.connection.h2.encoder.table_size_changes == []  # told
+    assert peer.status(peer.call("No")) == 12
+    assert peer.connection.h2.encoder.header_table.dynamic_entries

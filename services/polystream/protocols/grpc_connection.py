@@ -37,15 +37,13 @@ _READ_BYTES = 16 * 1024
 _SMALL_BYTES = 64
 #: Open calls that SETTINGS walk over in the time of a frame.
 _SETTINGS_CALLS = 50
-#: Events of frames that belong to calls, or answer ours.
+#: Events of frames that belong to calls.
 _WORK = (
     events.DataReceived,
     events.WindowUpdated,
     events.RequestReceived,
     events.StreamEnded,
-    events.PingAckReceived,
     events.StreamReset,  # counted apart
-    events.SettingsAcknowledged,
 )
 
 logger = logging.getLogger(__name__)

@@ -15,6 +15,7 @@ from h2.exceptions import InvalidBodyLengthError, ProtocolError, StreamClosedErr
 from h2.frame_buffer import FrameBuffer
 from h2.settings import SettingCodes, Settings
 from h2.stream import H2Stream, StreamClosedBy, StreamState
+from hpack import Encoder
 from hyperframe.exceptions import HyperframeError
 from hyperframe.frame import (
     DataFrame,
@@ -30,6 +31,9 @@ from hyperframe.frame import (
 STREAMS_MAX = 1000
 #: Bytes of a request's header fields together, as HTTP/2 counts them.
 HEADERS_MAX_BYTES = 16 * 1024
+
+#: Bytes of our header fields that a client may have us remember, HTTP/2's own number.
+TABLE_MAX_BYTES = 4096
 
 #: What a frame asks of its connection: frames to send, and what happened.
 Answer = tuple[list[Frame], list[Event]]
@@ -62,6 +66,22 @@ class Frames(FrameBuffer):
         return int(stream_id & _31_BITS)
 
 
+class Heads(Encoder):
+    """Compresses our header fields. Those remembered are searched one by one: no client has them grow."""
+
+    @property
+    def header_table_size(self) -> int:
+        return self.header_table.maxsize
+
+    @header_table_size.setter
+    def header_table_size(self, value: int) -> None:
+        value = min(value, TABLE_MAX_BYTES)
+        if value != self.header_table.maxsize:
+            self.header_table.maxsize = value
+            # RFC 7541, 4.2: of many changes before a block, the smallest and the last are told.
+            self.table_size_changes = [*{min([value, *self.table_size_changes]): None, value: None}]
+
+
 class Http2(H2Connection):
     """A server's connection. It remembers fewer streams that are gone than h2 does by itself, 65,536."""
 
@@ -79,6 +99,7 @@ class Http2(H2Connection):
         }
         self.local_settings = Settings(client=False, initial_values=limits)
         self.incoming_buffer = Frames(server=True)
+        self.encoder = Heads()
         self._sweep_at = STREAMS_MAX // 10  # streams, open or gone, at which those that are gone are put away
 
     def read(self, data: bytes | bytearray | memoryview) -> Iterator[list[Event]]:
