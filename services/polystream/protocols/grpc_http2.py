@@ -1,7 +1,7 @@
 """h2's connection with our limits, and as RFC 9113 has it where h2 ends more than it must: what is wrong with
 a stream ends that stream, and a client's GOAWAY ends nothing.
 
-The methods with an underscore are h2's, which has no other place for this; its version is pinned.
+The methods with an underscore are h2's; it has no other place for this, so `pyproject.toml` holds it back.
 """
 
 import struct
