@@ -23,6 +23,9 @@ MESSAGE_MAX_BYTES = 200_000
 HEARTBEAT_S = 10.0
 #: HTTP/2's, of a connection and of a stream.
 WINDOW = 65_535
+#: Types of frames, and flags.
+DATA, HEADERS, RESET, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 6, 7, 8
+END_STREAM, END_HEADERS = 1, 4
 
 
 class Transport(asyncio.Transport):
@@ -162,6 +165,11 @@ class Held:
         except asyncio.CancelledError:
             self.cancelled = True
             raise
+
+
+def frame(kind: int, stream_id: int, body: bytes, flags: int = 0) -> bytes:
+    """A frame that h2 might refuse to send."""
+    return len(body).to_bytes(3, "big") + bytes((kind, flags)) + stream_id.to_bytes(4, "big") + body
 
 
 async def wait(message: bytes, call: Call) -> bytes:

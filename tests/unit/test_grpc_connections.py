@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from h2 import events
+from h2.connection import H2Connection
 from h2.errors import ErrorCodes
 from h2.settings import SettingCodes
 
@@ -12,7 +13,20 @@ from polystream.protocols.grpc_connection import LINGER_S, PING_ANSWER_S
 from polystream.protocols.grpc_frames import prefixed
 from polystream.protocols.grpc_http2 import HEADERS_MAX_BYTES, STREAMS_MAX
 from tests.clock import jumping, settle
-from tests.grpc_peer import HEARTBEAT_S, Peer, ended_with, wait
+from tests.grpc_peer import (
+    DATA,
+    END_STREAM,
+    GOAWAY,
+    HEARTBEAT_S,
+    PING,
+    WINDOW,
+    WINDOW_UPDATE,
+    Held,
+    Peer,
+    ended_with,
+    frame,
+    wait,
+)
 
 # --- the beginning ------------------------------------------------------------------------------------------
 
@@ -197,3 +211,51 @@ async def test_nothing_is_said_to_a_client_that_has_said_goodbye():
     assert peer.transport.ended
     peer.h2.ping(b"12345678")
     peer.connection.data_received(peer.h2.data_to_send())  # the transport would refuse an answer
+
+
+@jumping
+async def test_frames_behind_a_goaway_of_the_client_are_taken_with_those_before_it():
+    async def slow(message: bytes, call: Call) -> None:
+        call.send_initial_metadata()
+        await call.write(bytes(2 * WINDOW))
+
+    peer = Peer(Say=slow)
+    stream_id = peer.call(end=False)
+    more = frame(WINDOW_UPDATE, 0, WINDOW.to_bytes(4, "big")) * 2
+    for number in (0, stream_id):
+        more += frame(WINDOW_UPDATE, number, (2 * WINDOW).to_bytes(4, "big"))
+    ping, end = frame(PING, 0, b"12345678"), frame(DATA, stream_id, b"", END_STREAM)
+    peer.connection.data_received(ping + frame(GOAWAY, 0, bytes(8)) + end + more)
+    await settle()
+    assert peer.transport.ended
+    peer.h2.increment_flow_control_window(4 * WINDOW)
+    peer.h2.increment_flow_control_window(4 * WINDOW, stream_id)
+    peer.h2.end_stream(stream_id)
+    peer.receive()
+    assert (len(peer.body(stream_id)), peer.status(stream_id)) == (2 * WINDOW + 5, 0)
+    assert len(peer.of(events.PingAckReceived)) == 1
+
+
+# --- many calls ---------------------------------------------------------------------------------------------
+
+
+@jumping
+async def test_a_new_call_is_as_cheap_with_many_open_and_those_that_are_gone_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    peer, walked, walk = Peer(Hold=Held()), [], H2Connection._open_streams
+
+    def counted(h2: H2Connection, remainder: int) -> int:
+        walked.append(len(h2.streams) if h2 is peer.connection.h2 else 0)
+        return walk(h2, remainder)
+
+    monkeypatch.setattr(H2Connection, "_open_streams", counted)
+    begun = [peer.call("Hold") for _ in range(STREAMS_MAX)]
+    for _ in range(2):
+        await asyncio.sleep(1)
+        for stream_id in begun:
+            peer.h2.reset_stream(stream_id, ErrorCodes.CANCEL)
+        begun = [peer.call("Hold") for _ in range(STREAMS_MAX)]
+    assert sum(walked) < 3 * 3 * STREAMS_MAX
+    assert len(peer.connection.h2.streams) < 3 * STREAMS_MAX
+    assert ended_with(peer) == []

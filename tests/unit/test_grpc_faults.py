@@ -1,10 +1,7 @@
 """What clients do wrong: with one call, which ends that call, and with the connection, which ends it."""
 
-import asyncio
-
 import pytest
 from h2 import events
-from h2.connection import H2Connection
 from h2.errors import ErrorCodes
 from h2.settings import SettingCodes
 from hpack import Encoder
@@ -14,10 +11,20 @@ from polystream.protocols.grpc_floods import CONTROL_MAX, RESETS_MAX
 from polystream.protocols.grpc_frames import prefixed
 from polystream.protocols.grpc_http2 import STREAMS_MAX
 from tests.clock import jumping, settle
-from tests.grpc_peer import WINDOW, Held, Peer
+from tests.grpc_peer import (
+    DATA,
+    END_HEADERS,
+    END_STREAM,
+    HEADERS,
+    PING,
+    RESET,
+    WINDOW,
+    WINDOW_UPDATE,
+    Held,
+    Peer,
+    frame,
+)
 
-DATA, HEADERS, RESET, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 6, 7, 8
-END_STREAM, END_HEADERS = 1, 4
 HEAD = [
     (":method", "POST"), (":scheme", "http"), (":path", "/t.T/Say"), (":authority", "t"),
     ("content-type", "application/grpc"),
@@ -27,11 +34,6 @@ HEAD = [
 async def echo(message: bytes, call: Call) -> bytes:
     """Says what it is told."""
     return message
-
-
-def frame(kind: int, stream_id: int, body: bytes, flags: int = 0) -> bytes:
-    """A frame that h2 might refuse to send."""
-    return len(body).to_bytes(3, "big") + bytes((kind, flags)) + stream_id.to_bytes(4, "big") + body
 
 
 def resets(peer: Peer) -> list[tuple[int, int]]:
@@ -275,54 +277,3 @@ async def test_what_breaks_the_connection_is_told_and_ends_all(data: bytes, code
     assert (goaways(peer), peer.transport.ended) == ([code], True)
     await settle()
     assert peer.service.tasks == set()
-
-
-# --- GOAWAY -------------------------------------------------------------------------------------------------
-
-
-@jumping
-async def test_frames_behind_a_goaway_of_the_client_are_taken_with_those_before_it():
-    async def slow(message: bytes, call: Call) -> None:
-        call.send_initial_metadata()
-        await call.write(bytes(2 * WINDOW))
-
-    peer = Peer(Say=slow)
-    stream_id = peer.call(end=False)
-    more = frame(WINDOW_UPDATE, 0, WINDOW.to_bytes(4, "big")) * 2
-    for number in (0, stream_id):
-        more += frame(WINDOW_UPDATE, number, (2 * WINDOW).to_bytes(4, "big"))
-    ping, end = frame(PING, 0, b"12345678"), frame(DATA, stream_id, b"", END_STREAM)
-    peer.connection.data_received(ping + frame(GOAWAY, 0, bytes(8)) + end + more)
-    await settle()
-    assert peer.transport.ended
-    peer.h2.increment_flow_control_window(4 * WINDOW)
-    peer.h2.increment_flow_control_window(4 * WINDOW, stream_id)
-    peer.h2.end_stream(stream_id)
-    peer.receive()
-    assert (len(peer.body(stream_id)), peer.status(stream_id)) == (2 * WINDOW + 5, 0)
-    assert len(peer.of(events.PingAckReceived)) == 1
-
-
-# --- many calls ---------------------------------------------------------------------------------------------
-
-
-@jumping
-async def test_a_new_call_is_as_cheap_with_many_open_and_those_that_are_gone_are_forgotten(
-    monkeypatch: pytest.MonkeyPatch,
-):
-    peer, walked, walk = Peer(Hold=Held()), [], H2Connection._open_streams
-
-    def counted(h2: H2Connection, remainder: int) -> int:
-        walked.append(len(h2.streams) if h2 is peer.connection.h2 else 0)
-        return walk(h2, remainder)
-
-    monkeypatch.setattr(H2Connection, "_open_streams", counted)
-    begun = [peer.call("Hold") for _ in range(STREAMS_MAX)]
-    for _ in range(2):
-        await asyncio.sleep(1)
-        for stream_id in begun:
-            peer.h2.reset_stream(stream_id, ErrorCodes.CANCEL)
-        begun = [peer.call("Hold") for _ in range(STREAMS_MAX)]
-    assert sum(walked) < 3 * 3 * STREAMS_MAX
-    assert len(peer.connection.h2.streams) < 3 * STREAMS_MAX
-    assert goaways(peer) == []
