@@ -55,7 +55,6 @@ environment:
 	@touch $(STAMP)
 
 run:  ## Serve everything on PORT (8080) and gRPC on GRPC_PORT, too: from MODEL, or from the server at ENGINE_URL.
-	@echo "polystream up, engine: $$(echo "$${ENGINE_URL:-$${OPENAI_API_BASE:-the embedded model (ENGINE_URL=http://… names another)}}" | sed 's#//[^/@]*@#//…@#')"
 	@$(MAKE) --silent $(READY_TO_RUN)
 	@exec $(BIN)/polystream up
 

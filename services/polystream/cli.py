@@ -45,6 +45,8 @@ def _serve(command: str, knobs: settings.Settings) -> int:
     ) as error:  # a port that is taken, an ENGINE_URL that says nothing
         print(f"polystream {command}: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:  # before it served: a model was being loaded
+        return 130
     return 0
 
 

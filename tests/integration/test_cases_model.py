@@ -1,5 +1,5 @@
-"""Reported faults of models in process: the engine over a stand-in for CTranslate2 that says set tokens, over every
-protocol the case names.
+"""Reported faults of models in process: the engine over a stand-in for CTranslate2 that says set tokens, over
+every protocol the case names.
 """
 
 import json
@@ -52,7 +52,8 @@ async def test_blanks_between_words_stay_B20(model: Model):
 async def test_a_stop_string_that_spans_tokens_never_shows_B112(model: Model):
     case = load()["B112"]
     pieces = ["▁Answer", ":", "▁", "4", "2", "<0x0A>", "U", "s", "er", ":"]
-    steps = [{"piece": piece} for piece in pieces] + [{"piece": "▁more", "repeat": 200}, {"finish": "length"}]
+    steps: list[dict[str, Any]] = [{"piece": piece} for piece in pieces]
+    steps += [{"piece": "▁more", "repeat": 200}, {"finish": "length"}]
     for answer in await over_all(case, await model(steps), stop=case.params["stop"]):
         assert (answer.text, answer.reason) == (case.expect["text"], case.expect["finish_reason"])
         assert answer.usage

@@ -1,4 +1,5 @@
-"""`polystream model` as others see it: its queue, its refusals and its notices, directly and through a gateway.
+"""`polystream model` as others see it: its queue, its refusals and its notices, directly and through a
+gateway.
 
 The model is a stand-in for CTranslate2 that says a token every 5 ms, so that the order of things is known.
 """
@@ -55,7 +56,9 @@ def gateway(serve: Serve) -> Callable[[Server], Awaitable[Server]]:
 
 async def test_it_lists_its_model_and_is_ready(model: Model):
     server = await model(SHORT, DEFAULT_MODEL="mine")
-    assert [row["id"] for row in (await rest.call("GET", f"{server.rest}/v1/models", 200))["data"]] == ["mine"]
+    assert [row["id"] for row in (await rest.call("GET", f"{server.rest}/v1/models", 200))["data"]] == [
+        "mine"
+    ]
     ready = await rest.call("GET", f"{server.rest}/readyz", 200)
     assert ready["models"] == [{"id": "mine", "state": "ready"}]
 
@@ -84,7 +87,10 @@ async def test_who_waits_is_told_its_place_and_who_finds_no_room_is_refused(
 ):
     service = await model(LONG, ENGINE_WORKERS=1, ENGINE_BATCH=1, ENGINE_QUEUE=1)
     server = await gateway(service)
-    async with aclosing(start("ndjson", server, LEAVE)) as first, aclosing(start("sse", server, LEAVE)) as second:
+    async with (
+        aclosing(start("ndjson", server, LEAVE)) as first,
+        aclosing(start("sse", server, LEAVE)) as second,
+    ):
         await anext_of(first, "text")
         queued = await anext_of(second, "notice")
         assert (queued["kind"], queued["detail"]) == ("queued", {"position": 1})
@@ -177,8 +183,6 @@ async def anext_of(events: Any, kind: str) -> dict[str, Any]:
     raise AssertionError(f"no {kind}")
 
 
-async def test_grpc_lists_it_through_a_gateway(
-    model: Model, gateway: Callable[[Server], Awaitable[Server]]
-):
+async def test_grpc_lists_it_through_a_gateway(model: Model, gateway: Callable[[Server], Awaitable[Server]]):
     server = await gateway(await model(SHORT, DEFAULT_MODEL="mine"))
     assert await grpc.models(server) == [{"id": "mine", "state": "ready"}]

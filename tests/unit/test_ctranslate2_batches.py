@@ -46,7 +46,8 @@ class FakeGenerator:
     error_at: int | None = None
     threads: set[str] = field(default_factory=set)
 
-    def generate_batch(self, start_tokens: list[list[str]], *, callback: Any, **options: Any) -> None:
+    def generate_batch(self, start_tokens: list[list[str]], **options: Any) -> None:
+        callback = options.pop("callback")
         self.batches.append(start_tokens)
         self.options.append(options)
         self.threads.add(threading.current_thread().name)
@@ -278,7 +279,7 @@ async def test_a_cancelled_request_leaves_the_queue(make: Make):
     await until(lambda: said and generator.batches)
     second.cancel()
     gate.release(4)
-    assert await asyncio.gather(first, third) == ["stop", "stop"]
+    assert list(await asyncio.gather(first, third)) == ["stop", "stop"]
     assert [batch[0][0] for batch in generator.batches] == ["a", "c"]
     assert [event.detail["position"] for event in said if isinstance(event, Notice)] == [2, 1]
 
@@ -337,6 +338,12 @@ async def test_ctranslate2_is_called_with_what_the_request_asks_for(make: Make):
             "return_logits_vocab": True,
         }
     ]  # fmt: skip
+
+
+async def test_an_answer_need_not_be_longer_than_it_may_be(make: Make):
+    generator = FakeGenerator(says(1, 1, 1))
+    await make(generator).run(job([], sampling=Sampling(0, 0, 1, 1, 50, False), max_tokens=2))
+    assert (generator.options[0]["min_length"], generator.options[0]["max_length"]) == (2, 2)
 
 
 async def test_temperature_0_is_greedy_whatever_else_is_asked_for(make: Make):

@@ -33,7 +33,7 @@ def folder(template: ChatTemplate | None = TEMPLATE) -> ModelFolder:
         "path": Path(),
         "template": template,
         "defaults": DEFAULTS,
-        "pieces": [b"abcd"],
+        "pieces": [b"abcd"] * 100,
         "encode": encode,
     }
     return cast(ModelFolder, SimpleNamespace(**fields))
@@ -106,8 +106,22 @@ def test_absent_fields_are_the_model_s_defaults():
 
 
 def test_given_fields_win_even_when_they_are_0():
-    given = asked(temperature=0, top_p=0, top_k=-1, repetition_penalty=1, logprobs=0, extra={"min_tokens": 3})
+    given = asked(temperature=0, top_p=1, top_k=-1, repetition_penalty=1, logprobs=0, extra={"min_tokens": 3})
     assert prompt.sampling(given, folder()) == Sampling(0, 0, 1, 1, 3, True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "taken"),
+    [
+        ({"temperature": 0.001}, Sampling(0, 0, 0.9, 1.1, 0, False)),
+        ({"top_p": 0}, Sampling(0, 0, 1, 1.1, 0, False)),
+        ({"top_k": 99}, Sampling(0.2, 99, 0.9, 1.1, 0, False)),
+        ({"top_k": 2**31 - 1}, Sampling(0.2, 0, 0.9, 1.1, 0, False)),
+        ({"extra": {"min_tokens": -1}}, Sampling(0.2, 0, 0.9, 1.1, 0, False)),
+    ],
+)
+def test_values_at_the_edge_mean_what_they_come_to(fields: dict[str, Any], taken: Sampling):
+    assert prompt.sampling(asked(**fields), folder()) == taken
 
 
 @pytest.mark.parametrize(

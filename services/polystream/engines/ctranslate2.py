@@ -38,7 +38,8 @@ class CTranslate2Engine:
         generator = ctranslate2.Generator(
             str(folder.path), inter_threads=speed.workers, intra_threads=speed.threads
         )
-        self._end_ids = frozenset(map(folder.tokenizer.token_to_id, folder.end_tokens))
+        ids = map(folder.tokenizer.token_to_id, folder.end_tokens)
+        self._end_ids = frozenset(id for id in ids if id is not None)
         self._batches = Batches(generator, sorted(self._end_ids), speed.workers, batch, queue)
 
     def check(self, request: Request) -> None:

@@ -123,10 +123,9 @@ class Batches:
         self._generator.generate_batch(
             [job.prompt for job in jobs],
             callback=_Steps(jobs, self._loop).take,
-            max_length=max(job.max_tokens for job in jobs),
             end_token=self._end_ids,
             include_prompt_in_result=False,
-            **jobs[0].sampling.options(),
+            **jobs[0].sampling.options(max(job.max_tokens for job in jobs)),
         )
 
 

@@ -7,7 +7,7 @@ single assignments, which need no lock.
 import asyncio
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -32,15 +32,16 @@ class Sampling:
     min_tokens: int
     logprobs: bool
 
-    def options(self) -> dict[str, Any]:
-        """Arguments of `Generator.generate_batch`."""
+    def options(self, max_length: int) -> dict[str, Any]:
+        """Arguments of `Generator.generate_batch` for answers of `max_length` tokens at most."""
         greedy = self.temperature == 0
         return {
             "sampling_topk": 1 if greedy else self.top_k,
             "sampling_topp": 1 if greedy else self.top_p,
             "sampling_temperature": 1 if greedy else self.temperature,
             "repetition_penalty": self.repetition_penalty,
-            "min_length": self.min_tokens,
+            "min_length": min(self.min_tokens, max_length),
+            "max_length": max_length,
             "return_logits_vocab": self.logprobs,
         }
 
@@ -193,7 +194,7 @@ class Job:
         top = float(logits.max())
         total = top + math.log(float(np.exp(logits - top).sum()))
         count = min(self._alternatives or 0, len(logits))
-        best = np.argpartition(-logits, count - 1)[:count] if count else []
+        best: Iterable[int] = np.argpartition(-logits, count - 1)[:count] if count else ()
         ranked = sorted(map(int, best), key=lambda token: -logits[token])
         entries = [self._spell(token, float(logits[token]) - total) for token in [step.token_id, *ranked]]
         return entries[0] | {"top_logprobs": entries[1:]}

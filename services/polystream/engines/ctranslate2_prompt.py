@@ -26,6 +26,8 @@ _TYPES = {
     "add_generation_prompt": bool, "chat_template_kwargs": dict, "continue_final_message": bool,
     "min_tokens": int,
 }  # fmt: skip
+#: A temperature below it is none.
+_COLDEST = 0.01
 #: Answers that ask for nothing more than text.
 _PLAIN: tuple[Any, ...] = ([], {}, {"type": "text"})
 
@@ -62,10 +64,14 @@ def sampling(request: Request, folder: ModelFolder) -> Sampling:
     """The request's sampling, over the model's defaults."""
     defaults = folder.defaults
     temperature = _first(request.temperature, defaults.temperature)
+    top_p = _first(request.top_p, defaults.top_p)
+    top_k = _first(request.top_k, defaults.top_k)
     return Sampling(
-        temperature=temperature,
-        top_k=max(0, _first(request.top_k, defaults.top_k)),  # -1 means all, as with vLLM
-        top_p=_first(request.top_p, defaults.top_p) or 1.0,
+        # So cold, or with the likeliest token alone to choose from, it is greedy; the library would divide by
+        # 0.
+        temperature=0 if temperature < _COLDEST or top_p == 0 else temperature,
+        top_k=top_k if 0 < top_k < len(folder.pieces) else 0,  # -1 means all, as with vLLM
+        top_p=top_p or 1,
         repetition_penalty=_first(request.repetition_penalty, defaults.repetition_penalty),
         min_tokens=max(0, request.extra.get("min_tokens", 0)),
         logprobs=request.logprobs is not None,

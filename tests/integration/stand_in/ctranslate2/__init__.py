@@ -1,8 +1,9 @@
-"""Stands in for CTranslate2 in a server under test: says set tokens by the library's rules, or breaks as it does.
+"""Stands in for CTranslate2 in a server under test: says set tokens by the library's rules, or breaks as it
+does.
 
-`STEPS` in the environment is a list of a case's steps: `piece` (a token), `echo` (a `!` for each token of the prompt
-that begins a text), `raise_silently` (an exception in the worker, after which no token comes and nobody is told but
-who waits for the result).
+`STEPS` in the environment is a list of a case's steps: `piece` (a token), `echo` (a `!` for each token of the
+prompt that begins a text), `raise_silently` (an exception in the worker, after which no token comes and
+nobody is told but who waits for the result).
 """
 
 import json
