@@ -16,10 +16,12 @@ import pytest_asyncio
 
 from tests.clients import grpc, grpcweb, http, rest, websocket
 from tests.clients.event import body
+from tests.integration.server import ROOT
 from tests.integration.up import Up
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
+STAND_IN = Path(__file__).parent / "stand_in_model"
 ASK = {"prompt": "Hello"}
 TEXT = "Polystream keeps one numbered log per answer, so that you can leave, come back and miss nothing."
 #: Above what an interpreter takes that imports grpc where other work fills the machine.
@@ -170,6 +172,34 @@ async def test_a_signal_ends_a_start_too(begin: Begin, tmp_path: Path, line: str
     assert not up.left
     assert not list((tmp_path / "tmp").iterdir())
     assert not any("ready after" in line or "Traceback" in line for line in up.log)
+
+
+@pytest.fixture
+def embedded(begin: Begin, tmp_path: Path) -> Up:
+    """A run with a model of its own, a file beside, where other engines' variables are set."""
+    (tmp_path / "my.gguf").touch()
+    paths = os.pathsep.join(map(str, (STAND_IN, ROOT / "services", ROOT)))
+    others = {"OPENAI_API_KEY": "secret", "OPENAI_API_VERSION": "2026-01-01", "OPENAI_CHAT_ENGINE": "theirs"}
+    return begin(folder=tmp_path, ENGINE_URL="", MODEL="my.gguf", PYTHONPATH=paths, **others)
+
+
+async def test_the_embedded_model_is_a_part_and_gets_no_keys_of_others(embedded: Up):
+    up = await ready(embedded)
+    assert "model   | reading my.gguf: True" in up.log
+    answer = "".join([event.get("text", "") async for event in rest.start(up, ASK)])
+    assert answer == "Hello None None"
+    up.signal(signal.SIGINT)
+    assert await up.ended() == 0, up.tail()
+    assert "model" in up.seen
+    assert not up.left
+
+
+async def test_the_death_of_the_model_ends_all_and_is_told(embedded: Up):
+    up = await ready(embedded)
+    os.kill(up.seen["model"].pid, signal.SIGTERM)
+    assert await up.ended() == 1
+    assert not up.left
+    assert up.log[-1] == "up      | all has stopped, because model was killed by SIGTERM"
 
 
 async def test_a_part_that_dies_at_the_start_is_told_with_its_words(begin: Begin):
