@@ -42,7 +42,14 @@ _DEFAULTS = {
 class Server:
     """One process. `rest`, `websocket` and `grpc` say where it listens; `log` holds its output by lines."""
 
-    def __init__(self, *, command: str = "serve", module: str = "polystream", **settings: Any):
+    def __init__(
+        self,
+        *,
+        command: str = "serve",
+        module: str = "polystream",
+        folder: Path | None = None,
+        **settings: Any,
+    ):
         self.rest = self.websocket = self.grpc = ""
         self.log: list[str] = []
         self.exit_code: int | None = None
@@ -55,6 +62,7 @@ class Server:
         self.process = subprocess.Popen(
             [sys.executable, "-m", module, command],
             env=environment,
+            cwd=folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

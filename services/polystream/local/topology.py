@@ -75,6 +75,11 @@ class Topology:
         """The parts, in the order in which they start."""
         return ["model"] * self.embedded + ["gateway", "envoy", "nginx"]
 
+    @property
+    def started(self) -> bool:
+        """Whether there is anything to stop."""
+        return bool(self._parts)
+
     def check_ports(self) -> None:
         """Raises `Trouble` that names every setting whose port cannot be had."""
         named = ["port", "grpc_port", *(self._chosen("rest_port", "websocket_port"))]
