@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from tests.integration.front import Front
 from tests.integration.server import Server
 from tests.integration.upstream import MODEL, Upstream
 
@@ -60,6 +61,18 @@ async def relay(shared: Serve, upstream: Upstream) -> Server:
 async def scripted(shared: Serve) -> Server:
     """A server whose engine plays scripts."""
     return await shared(ENGINE_URL="scripted:")
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def front(scripted: Server) -> Front:
+    """The front door of a server whose engine plays scripts: nginx and Envoy, as shipped."""
+    return await scripted.front()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def front_relay(relay: Server) -> Front:
+    """The front door of a server in front of the mock engine."""
+    return await relay.front()
 
 
 async def _start(settings: dict[str, Any]) -> Server:
