@@ -53,14 +53,18 @@ async def serve() -> AsyncIterator[Serve]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def relay(shared: Serve, upstream: Upstream) -> Server:
-    """A server in front of the mock engine."""
-    return await shared(ENGINE_URL=upstream.url, DEFAULT_MODEL=MODEL)
+    """A server in front of the mock engine; its front door is open, so no test's clock counts the opening."""
+    server = await shared(ENGINE_URL=upstream.url, DEFAULT_MODEL=MODEL)
+    await server.front()
+    return server
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def scripted(shared: Serve) -> Server:
-    """A server whose engine plays scripts."""
-    return await shared(ENGINE_URL="scripted:")
+    """A server whose engine plays scripts; its front door is open as well."""
+    server = await shared(ENGINE_URL="scripted:")
+    await server.front()
+    return server
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -1,4 +1,4 @@
-"""The proxies' files as they are shipped: real nginx and Envoy take them, in a pod's form and in this machine's."""
+"""The proxies' files as shipped: real nginx and Envoy take them, in a pod's form and in this machine's."""
 
 import json
 import re
@@ -12,8 +12,6 @@ import pytest
 from tests.clients import http
 from tests.integration.front import ROOT, Front
 from tests.load.peers import program
-
-pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 NAMESPACE = "polystream.svc.cluster.local"
 CHECK_S = 30
@@ -46,9 +44,7 @@ def envsubst(template: str, environment: dict[str, str]) -> str:
 
 def checked(*command: str) -> str:
     """Run a check of a configuration; what it said. Fails where it fails."""
-    run = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=CHECK_S, check=False
-    )
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=CHECK_S, check=False)
     said = run.stdout + run.stderr
     assert run.returncode == 0, said
     return said
@@ -93,6 +89,7 @@ class Unresolved:
     grpc = POD["GRPC"]
 
 
+@pytest.mark.asyncio(loop_scope="session")
 async def test_nginx_runs_where_no_name_can_be_resolved_and_says_502():
     async with Front(Unresolved, alone=True) as front:
         answer, _ = await http.fetch("GET", f"{front.rest}/healthz")

@@ -1,5 +1,6 @@
 """What the front door is besides a way through: its routes, its errors, its headers, its log."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -247,6 +248,35 @@ async def test_a_call_that_is_neither_grpc_nor_grpc_web_is_refused(front: Front)
     path, kind = "/polystream.v1.Streams/Start", "application/json"
     status, told = await ask_for(front, "POST", path, b"{}", Content_Type=kind)
     assert (status, told["error"]["code"]) == (415, "invalid_request")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "arrivals"),
+    [
+        ("POST", "/v1/streams", 1),
+        ("GET", "/v1/streams?prompt=Hi", 1),
+        ("GET", "/?prompt=Hi", 1),
+        ("GET", f"/v1/streams/{MISSING}", 2),
+    ],
+)
+async def test_a_start_is_never_sent_twice(method: str, path: str, arrivals: int):
+    """The service closes a kept connection on a request, perhaps having started: only a read is repeated."""
+    arrived: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        first = await reader.readuntil(b"\r\n\r\n")
+        if b"/readyz" in first:
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+            first = await reader.readuntil(b"\r\n\r\n")
+        arrived.append(first)
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as service:
+        host, port = service.sockets[0].getsockname()
+        async with Front(Nowhere, alone=True, rest=f"{host}:{port}") as front:
+            assert (await ask_for(front, "GET", "/readyz"))[0] == 200
+            assert (await ask_for(front, method, path))[0] == 502
+    assert len(arrived) == arrivals
 
 
 async def test_connections_to_the_services_are_kept(serve: Serve):
