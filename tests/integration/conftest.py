@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 
 from tests.integration import small_model as small
+from tests.integration.front import Front
 from tests.integration.server import Server
 from tests.integration.upstream import MODEL, Upstream
 
@@ -54,14 +55,30 @@ async def serve() -> AsyncIterator[Serve]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def relay(shared: Serve, upstream: Upstream) -> Server:
-    """A server in front of the mock engine."""
-    return await shared(ENGINE_URL=upstream.url, DEFAULT_MODEL=MODEL)
+    """A server in front of the mock engine; its front door is open, so no test's clock counts the opening."""
+    server = await shared(ENGINE_URL=upstream.url, DEFAULT_MODEL=MODEL)
+    await server.front()
+    return server
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def scripted(shared: Serve) -> Server:
-    """A server whose engine plays scripts."""
-    return await shared(ENGINE_URL="scripted:")
+    """A server whose engine plays scripts; its front door is open as well."""
+    server = await shared(ENGINE_URL="scripted:")
+    await server.front()
+    return server
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def front(scripted: Server) -> Front:
+    """The front door of a server whose engine plays scripts: nginx and Envoy, as shipped."""
+    return await scripted.front()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def front_relay(relay: Server) -> Front:
+    """The front door of a server in front of the mock engine."""
+    return await relay.front()
 
 
 @pytest.fixture(scope="session")
