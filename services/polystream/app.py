@@ -66,7 +66,7 @@ def listener(name: str, settings: Settings, readers: Readers) -> Listener:
     """The listener of one of `PROTOCOLS`."""
     host, largest = settings.host, settings.request_max_bytes
     if name == "rest":
-        api = http_server.app(readers, largest, settings.status_hold_s)
+        api = http_server.app(readers, largest, settings.status_hold_s, settings.instruct_template)
         return http_server.HttpListener(api, host, settings.rest_port)
     if name == "websocket":
         return websocket_server.WebSocketListener(

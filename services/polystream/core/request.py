@@ -39,7 +39,8 @@ class Request:
     """What a client asks for.
 
     `prompt`: the model's input as it is, in place of messages: no chat template is applied to it. Engines
-    that only take messages send it as one message of the user. `extra`: OpenAI chat fields that only an OpenAI-compatible engine understands.
+    that only take messages send it as one message of the user. `extra`: OpenAI chat fields that only an
+    OpenAI-compatible engine understands.
     """
 
     messages: tuple[Message, ...]
