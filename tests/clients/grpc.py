@@ -124,7 +124,7 @@ async def _call(
 async def _unary(server: Addresses, method: str, message: Message) -> Json:
     async with opened(server) as channel:
         try:
-            return _fields(await getattr(StreamsStub(channel), method)(message, timeout=TIMEOUT_S))
+            return fields(await getattr(StreamsStub(channel), method)(message, timeout=TIMEOUT_S))
         except grpc.aio.AioRpcError as error:
             raise _refused(_details(error), error) from error
 
@@ -154,10 +154,11 @@ def to_dict(message: pb.Event) -> Json:
     kind = message.WhichOneof("event")
     assert kind is not None, f"an event without a kind: {message}"
     seq = {"seq": message.seq} if message.HasField("seq") else {}
-    return {**seq, "type": kind, **_fields(getattr(message, kind))}
+    return {**seq, "type": kind, **fields(getattr(message, kind))}
 
 
-def _fields(message: Message) -> Json:
+def fields(message: Message) -> Json:
+    """A message as the native JSON object; absent fields left out."""
     found: Json = {}
     for field in message.DESCRIPTOR.fields:
         value = getattr(message, field.name)
@@ -178,7 +179,7 @@ def _value(value: Any) -> Any:
         return value
     if value.DESCRIPTOR.full_name == "google.protobuf.Struct":
         return _integers(MessageToDict(value))
-    return _fields(value)
+    return fields(value)
 
 
 def _integers(value: Any) -> Any:

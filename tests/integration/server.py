@@ -24,7 +24,9 @@ FAULTS = (
     "Exception in ASGI",
     "Fatal Python",
 )
-_LISTENING = re.compile(r"^(rest|websocket|grpc) listening on (\S+)$")
+_LISTENING = re.compile(r"^(rest|websocket|grpc|model) listening on (\S+)$")
+#: The model's service is a REST service.
+_REST = {"model": "rest"}
 #: What a child may see of our environment; every setting of the product is given by the test.
 _INHERITED = ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV", "COVERAGE_PROCESS_START", "COVERAGE_FILE")
 #: Ports free; a drain that does not make every test wait; the rest are the product's own defaults.
@@ -45,7 +47,7 @@ class Server:
         self.log: list[str] = []
         self.exit_code: int | None = None
         self._told = False
-        self._wanted = {"rest", "websocket", "grpc"} if command == "serve" else {command}
+        self._wanted = {"rest", "websocket", "grpc"} if command == "serve" else {_REST.get(command, command)}
         self._news = threading.Condition()
         environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         environment |= {"PYTHONPATH": os.pathsep.join([str(ROOT / "services"), str(ROOT), *_extra_path()])}
@@ -132,7 +134,7 @@ class Server:
             with self._news:
                 self.log.append(line.rstrip("\n"))
                 if match := _LISTENING.match(self.log[-1]):
-                    setattr(self, match[1], match[2])
+                    setattr(self, _REST.get(match[1], match[1]), match[2])
                 self._news.notify_all()
         self.process.stdout.close()
         with self._news:

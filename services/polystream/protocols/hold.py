@@ -19,6 +19,9 @@ from polystream.protocols.body import Connection
 
 T = TypeVar("T")
 
+#: Notices of an engine that has taken the request and needs time: the status is held no longer.
+_TAKEN = ("queued", "prefill")
+
 
 class _Held:
     """A form that also tells the engine's first word, or how it failed before it said one."""
@@ -38,7 +41,7 @@ class _Held:
         """As the form; and every batch up to the first word passes here."""
         if not self.first.done():
             for event in batch.events:
-                if not isinstance(event, Started | Notice):
+                if not isinstance(event, Started | Notice) or getattr(event, "kind", "") in _TAKEN:
                     self.first.set_result(event)
                     break
         broken = self._form.breaks(batch)
