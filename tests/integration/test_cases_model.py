@@ -2,7 +2,9 @@
 every protocol the case names.
 """
 
+import asyncio
 import os
+import statistics
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.clients import Wire, http, websocket
 from tests.clients.answer import Answer
 from tests.integration.cases import Case, ask, load
 from tests.integration.conftest import Serve
@@ -78,6 +81,30 @@ async def test_an_error_in_the_worker_ends_the_answer_B116(model: Model):
         assert (answer.text, answer.code) == (case.expect["text"], "internal")
         threads = threads or count_threads(server)
     assert count_threads(server) - threads == case.expect["threads_leaked"]
+
+
+async def test_a_model_that_blocks_its_thread_stalls_nobody_else_B69(model: Model):
+    case = load()["B69"]
+    server = await model([{"piece": "▁so"}, {"block_ms": 1500}, {"piece": "▁far"}, {"finish": "stop"}])
+    answering = asyncio.ensure_future(ask("ndjson", server, {"prompt": "hi"}))
+    took = []
+    while not answering.done():
+        began = time.monotonic()
+        assert (await http.fetch("GET", f"{server.rest}/healthz"))[0].status == 200
+        took.append((time.monotonic() - began) * 1000)
+    assert (await answering).text == "so far"
+    assert statistics.quantiles(took, n=100)[98] <= case.expect["healthz_p99_ms"]
+
+
+async def test_pings_are_answered_while_a_model_blocks_its_thread_B92(model: Model):
+    case = load()["B92"]
+    names = ("ping_interval", "ping_timeout")
+    pings = {name: case.params[f"ws_{name}_ms"] / 1000 for name in names}
+    server = await model([{"piece": "▁so"}, {"block_ms": 3000}, {"piece": "▁far"}, {"finish": "stop"}])
+    answer, wire = Answer(), Wire()
+    async for event in websocket.start(server, {"prompt": "hi"}, wire=wire, **pings):
+        answer.take(event)
+    assert (answer.text, wire["close_code"]) == ("so far", case.expect["close_code"])
 
 
 def count_threads(server: Server) -> int:
