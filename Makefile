@@ -54,10 +54,9 @@ environment:
 	@$(BIN)/python -m pip install -qq --no-index --no-deps --no-build-isolation --editable .
 	@touch $(STAMP)
 
-run:  ## Serve REST, WebSocket and gRPC (REST_PORT, WEBSOCKET_PORT, GRPC_PORT) in front of ENGINE_URL, else of scripted text.
-	@echo "polystream serve, engine: $$(echo "$${ENGINE_URL:-$${OPENAI_API_BASE:-scripted: (set text, no model; ENGINE_URL=http://… names a real one)}}" | sed 's#//[^/@]*@#//…@#')"
-	@$(MAKE) --silent $(READY)
-	@exec $(BIN)/polystream serve
+run:  ## Serve everything on PORT (8080) and gRPC on GRPC_PORT, too: from MODEL, or from the server at ENGINE_URL.
+	@$(MAKE) --silent $(READY_TO_RUN)
+	@exec $(BIN)/polystream up
 
 test: $(READY)  ## Run everything that must pass: check, unit, contract, integration, and what these covered.
 	@rm -rf build/coverage; mkdir -p build/coverage; status=0; summary=; \

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import logging
 import socket
+import sys
 
 from polystream.core.generations import Generations
 from polystream.core.log import LogLimits
@@ -24,7 +25,12 @@ logger = logging.getLogger(__name__)
 
 
 def engine(settings: Settings) -> Engine:
-    """The engine that ENGINE_URL names. Raises `ValueError` for a URL or headers that no engine can have."""
+    """The engine that ENGINE_URL names; to be called within the event loop.
+
+    Raises `ValueError` for a URL or headers that no engine can have, or for a MODEL that cannot be had.
+    """
+    if settings.engine_url == "ctranslate2:":
+        return _embedded_model(settings)
     if not settings.engine_url or settings.engine_url.startswith("scripted:"):
         options = settings.engine_url.removeprefix("scripted:").removeprefix("?")
         return ScriptedEngine(options, settings.default_model or "scripted")
@@ -41,6 +47,28 @@ def engine(settings: Settings) -> Engine:
         stall_timeout_s=settings.stall_timeout_s,
         split_reasoning=settings.split_reasoning,
         deployment=settings.openai_chat_engine,
+    )
+
+
+def _embedded_model(settings: Settings) -> Engine:
+    """The engine over MODEL, converted and measured if that has never been done here."""
+    from polystream.engines import ctranslate2, ctranslate2_speed  # here: its libraries are heavy
+    from polystream.models import folder, progress, resolve
+
+    bar = progress.Bar(sys.stderr)
+    try:
+        path = resolve.resolve(settings.model, settings.models_dir, progress=bar.show)
+    finally:
+        bar.close()
+    model = folder.load(path)
+    speed = ctranslate2_speed.choose(model, settings.engine_threads, settings.engine_workers)
+    return ctranslate2.CTranslate2Engine(
+        model,
+        speed,
+        name=settings.default_model,
+        batch=settings.engine_batch,
+        queue=settings.engine_queue,
+        max_prompt=settings.engine_max_prompt,
     )
 
 
@@ -63,11 +91,12 @@ def generations(settings: Settings) -> Generations:
 
 
 def listener(name: str, settings: Settings, readers: Readers) -> Listener:
-    """The listener of one of `PROTOCOLS`."""
+    """The listener of one of `PROTOCOLS`, or of `model`: REST at MODEL_PORT."""
     host, largest = settings.host, settings.request_max_bytes
-    if name == "rest":
-        api = http_server.app(readers, largest, settings.status_hold_s)
-        return http_server.HttpListener(api, host, settings.rest_port)
+    if name in ("rest", "model"):
+        api = http_server.app(readers, largest, settings.status_hold_s, settings.instruct_template)
+        port = settings.rest_port if name == "rest" else settings.model_port
+        return http_server.HttpListener(api, host, port)
     if name == "websocket":
         return websocket_server.WebSocketListener(
             readers, host, settings.websocket_port, largest, settings.heartbeat_s, settings.reader_stall_s

@@ -2,23 +2,40 @@
 
 import argparse
 import logging
+import os
 import sys
 from urllib.parse import urlsplit
 
-from polystream import __version__, app, settings
+from polystream import __version__, settings
 from polystream.core.errors import StreamError
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; the process's exit code."""
-    command = _parser().parse_args(arguments).command
+    options = _parser().parse_args(arguments)
+    command = options.command
     knobs = settings.load()
+    if command == "convert":
+        return _convert(options, knobs)
+    if command == "model":
+        knobs = knobs.model_copy(update={"engine_url": "ctranslate2:"})
     logging.basicConfig(
         level=knobs.log_level.upper(),
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
         stream=sys.stderr,
     )
-    print(f"polystream {__version__} {command}: engine {_engine(knobs)}", flush=True)
+    engine = _engine(command, knobs)
+    print(f"polystream {__version__} {command}: engine {engine}", flush=True)
+    if command == "up":
+        from polystream.local import up  # here: no other command needs it
+
+        return up.run(knobs, os.environ, engine)
+    return _serve(command, knobs)
+
+
+def _serve(command: str, knobs: settings.Settings) -> int:
+    from polystream import app  # here: its import takes a second, which the parts of `up` take anyway
+
     try:
         app.run(knobs, app.PROTOCOLS if command == "serve" else (command,))
     except (
@@ -28,10 +45,42 @@ def main(arguments: list[str] | None = None) -> int:
     ) as error:  # a port that is taken, an ENGINE_URL that says nothing
         print(f"polystream {command}: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:  # before it served: a model was being loaded
+        return 130
     return 0
 
 
-def _engine(knobs: settings.Settings) -> str:
+def _convert(options: argparse.Namespace, knobs: settings.Settings) -> int:
+    try:
+        from polystream.models.progress import Bar  # here: other commands run without these packages
+        from polystream.models.resolve import resolve
+    except ImportError as error:
+        print(f"polystream convert: {error}; pip install polystream[model]", file=sys.stderr)
+        return 1
+    bar = Bar(sys.stderr)
+    try:
+        path = resolve(
+            options.file or knobs.model,
+            options.models_dir or knobs.models_dir,
+            quantization=options.quantization,
+            progress=bar.show,
+        )
+    except KeyboardInterrupt:
+        bar.close()
+        print("polystream convert: interrupted, nothing was left behind", file=sys.stderr)
+        return 130
+    except (OSError, ValueError) as error:  # a full disk; a file that cannot be converted
+        bar.close()
+        print(f"polystream convert: {' '.join(str(error).split())}", file=sys.stderr)
+        return 1
+    bar.close()
+    print(path)
+    return 0
+
+
+def _engine(command: str, knobs: settings.Settings) -> str:
+    if knobs.engine_url == "ctranslate2:" or (command == "up" and not knobs.engine_url):
+        return f"ctranslate2 ({knobs.model or 'the small model that comes with make run'})"
     if not knobs.engine_url or knobs.engine_url.startswith("scripted:"):
         return "scripted (no model: set ENGINE_URL for one)"
     parts = urlsplit(knobs.engine_url)
@@ -45,5 +94,20 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("rest", help="serve REST and SSE on REST_PORT")
     commands.add_parser("websocket", help="serve WebSocket on WEBSOCKET_PORT")
     commands.add_parser("grpc", help="serve gRPC on GRPC_PORT")
+    commands.add_parser("model", help="serve the embedded MODEL over REST on MODEL_PORT")
+    convert = commands.add_parser(
+        "convert", help="make a CTranslate2 folder of a GGUF file, and say where it is"
+    )
+    convert.add_argument("file", nargs="?", default="", metavar="FILE", help="the GGUF file; default: MODEL")
+    convert.add_argument(
+        "--quantization",
+        default="int8",
+        metavar="TYPE",
+        help="int8 (default), int8_float32, int16, float16, bfloat16 or float32",
+    )
+    convert.add_argument(
+        "--models-dir", default="", metavar="DIR", help="where to keep it; default: MODELS_DIR"
+    )
     commands.add_parser("serve", help="serve all three in one process, on one store in memory")
+    commands.add_parser("up", help="serve everything on PORT: model, gateway, Envoy and nginx as processes")
     return parser

@@ -37,9 +37,9 @@ class Settings(BaseSettings):
 
     engine_url: str = Field(
         "",
-        description="Base URL of an OpenAI-compatible server (…/v1) or an Azure OpenAI resource, or ctranslate2: "
-        "for MODEL in this process, or scripted: with options; empty means the OPENAI_ variables' endpoint, "
-        "else MODEL as a process of its own under `polystream up`, scripted: elsewhere.",
+        description="Base URL of an OpenAI-compatible server (…/v1) or an Azure OpenAI resource, or "
+        "ctranslate2: for MODEL in this process, or scripted: with options; empty means the OPENAI_ "
+        "variables' endpoint, else MODEL as a process of its own under `polystream up`, scripted: elsewhere.",
     )
     engine_key: SecretStr = Field(SecretStr(""), description="Key for the engine; none is sent when empty.")
     engine_headers: Annotated[dict[str, str], NoDecode] = Field(
@@ -85,8 +85,8 @@ class Settings(BaseSettings):
     )
     engine_max_prompt: Annotated[int, Field(ge=0)] = Field(
         4096,
-        description="Longest prompt of the embedded model, tokens; 0 means its whole context. Reading one takes "
-        "its time before FIRST_TOKEN_TIMEOUT_S ends.",
+        description="Longest prompt of the embedded model, tokens; 0 means its whole context. Reading one "
+        "takes its time before FIRST_TOKEN_TIMEOUT_S ends.",
     )
     instruct_template: str = Field(
         "",

@@ -61,8 +61,15 @@ class Case:
     @property
     def plain(self) -> bool:
         """Whether any client on the direct path will do. (There is no gunicorn in ours.)"""
+        if self.in_process:
+            return False
         special = self.client or "ws_ping_interval_ms" in self.params
         return not special and self.wanted.get("path", {}).get("through") in (None, "gunicorn")
+
+    @property
+    def in_process(self) -> bool:
+        """Whether it is about an engine that computes a model itself (test_cases_model.py)."""
+        return self.upstream["dialect"] == "ctranslate2" or "tokenizer" in self.upstream
 
     @property
     def scripted(self) -> bool:

@@ -2,15 +2,20 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from tests.integration import small_model as small
 from tests.integration.front import Front
-from tests.integration.server import Server
+from tests.integration.server import ROOT, Server
+from tests.integration.up import Up
 from tests.integration.upstream import MODEL, Upstream
 
+#: Converted models of the tests, kept from one run to the next.
+MODELS = ROOT / "build" / "models"
 Serve = Callable[..., Awaitable[Server]]
 _running: list[Server] = []
 _read: dict[Server, int] = {}
@@ -77,6 +82,24 @@ async def front(scripted: Server) -> Front:
 async def front_relay(relay: Server) -> Front:
     """The front door of a server in front of the mock engine."""
     return await relay.front()
+
+
+@pytest.fixture(scope="session")
+def small_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that `ENGINE_URL=ctranslate2:` takes, where a stand-in does the computing."""
+    return small.write(tmp_path_factory.mktemp("small-model"))
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def real() -> AsyncIterator[Up]:
+    """All that `make run` starts, with the real model, which is converted once for all runs of the tests."""
+    up = Up(ENGINE_URL="", MODELS_DIR=MODELS, ENGINE_THREADS=1)
+    try:
+        yield await asyncio.to_thread(up.wait_until_ready)
+        await up.stop()
+        await up.all_gone()
+    finally:
+        up.kill_all()
 
 
 async def _start(settings: dict[str, Any]) -> Server:

@@ -26,7 +26,9 @@ FAULTS = (
     "Exception in ASGI",
     "Fatal Python",
 )
-_LISTENING = re.compile(r"^(rest|websocket|grpc) listening on (\S+)$")
+_LISTENING = re.compile(r"^(rest|websocket|grpc|model) listening on (\S+)$")
+#: The model's service is a REST service.
+_REST = {"model": "rest"}
 #: What a child may see of our environment; every setting of the product is given by the test.
 _INHERITED = ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV", "COVERAGE_PROCESS_START", "COVERAGE_FILE")
 #: Ports free; a drain that does not make every test wait; the rest are the product's own defaults.
@@ -42,14 +44,21 @@ _DEFAULTS = {
 class Server:
     """One process. `rest`, `websocket` and `grpc` say where it listens; `log` holds its output by lines."""
 
-    def __init__(self, *, command: str = "serve", module: str = "polystream", **settings: Any):
+    def __init__(
+        self,
+        *,
+        command: str = "serve",
+        module: str = "polystream",
+        folder: Path | None = None,
+        **settings: Any,
+    ):
         self.rest = self.websocket = self.grpc = ""
         self.log: list[str] = []
         self.exit_code: int | None = None
         self._told = False
         self._front: Front | None = None
         self._opening = asyncio.Lock()
-        self._wanted = {"rest", "websocket", "grpc"} if command == "serve" else {command}
+        self._wanted = {"rest", "websocket", "grpc"} if command == "serve" else {_REST.get(command, command)}
         self._news = threading.Condition()
         environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         environment |= {"PYTHONPATH": os.pathsep.join([str(ROOT / "services"), str(ROOT), *_extra_path()])}
@@ -57,6 +66,7 @@ class Server:
         self.process = subprocess.Popen(
             [sys.executable, "-m", module, command],
             env=environment,
+            cwd=folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -152,7 +162,7 @@ class Server:
             with self._news:
                 self.log.append(line.rstrip("\n"))
                 if match := _LISTENING.match(self.log[-1]):
-                    setattr(self, match[1], match[2])
+                    setattr(self, _REST.get(match[1], match[1]), match[2])
                 self._news.notify_all()
         self.process.stdout.close()
         with self._news:

@@ -71,7 +71,7 @@ async def test_two_answers_on_one_socket_do_not_mix_and_one_can_be_stopped_B95(
 
 
 async def test_pings_are_answered_while_the_engine_is_silent_B92(scripted: Server):
-    """Three seconds without a token; an engine that blocks a thread comes with the engines in process."""
+    """Three seconds without a token."""
     case = load()["B92"]
     params = case.params
     answer = Answer()

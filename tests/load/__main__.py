@@ -13,6 +13,7 @@ from pathlib import Path
 
 from .budgets import busy, faults
 from .door import DOORS
+from .embedded import measure as measure_model
 from .figures import DIRECT, REFERENCE, Cell, Round, row
 from .measure import Measured, measure, measure_memory
 from .native import REPO, build
@@ -29,6 +30,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="one round")
     parser.add_argument("--doors", help=f"of ours, comma-separated; default: {','.join(DOORS)}")
     parser.add_argument("--peers", help=f"comma-separated; default: {','.join(PEERS)}")
+    parser.add_argument("--no-model", action="store_true", help="leave the embedded model out")
     parser.add_argument("--nice", type=int, default=0, help="priority of all processes; below 0 needs root")
     parser.add_argument("--out", type=Path, default=REPO / "build" / "bench.json")
     args = parser.parse_args()
@@ -108,6 +110,15 @@ class Bench:
         return 1 if found else 0
 
 
+def _report_model(out: Path) -> int:
+    """Measure the embedded model and say what came out; 1 if it is too slow."""
+    throughput = measure_model(out)
+    print(f"\n{throughput}")
+    if throughput.fault:
+        print(f"FAULT {throughput.fault}")
+    return 1 if throughput.fault else 0
+
+
 def _is_needed(cell: Cell) -> bool:
     return cell in (DIRECT, REFERENCE) or cell[0] == "polystream"
 
@@ -138,7 +149,10 @@ def main() -> int:
         cells += [(name, door) for door in wanted]
     bench = Bench(dict.fromkeys(cells), args.nice)
     bench.run(args.rounds)
-    return bench.report(args.out)
+    status = bench.report(args.out)
+    if not args.no_model:
+        status |= _report_model(args.out.with_name("bench_model.json"))
+    return status
 
 
 if __name__ == "__main__":

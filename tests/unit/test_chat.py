@@ -76,8 +76,8 @@ def chunk(delta: str, reason: str = "null", logprobs: str = "null") -> str:
 
 
 def objects(text: str) -> list[Any]:
-    """The data of an event stream; every event is one data line."""
-    events = text.removesuffix("\n\n").split("\n\n")
+    """The data of an event stream; every event is one data line. Clients skip comments."""
+    events = [event for event in text.removesuffix("\n\n").split("\n\n") if not event.startswith(":")]
     assert all(event.startswith("data: ") and "\n" not in event for event in events)
     return [json.loads(event[6:]) for event in events if event != "data: [DONE]"]
 
@@ -115,7 +115,7 @@ def whole(*events: Event) -> ChatCompletion:
             ),
         ),
         (CALLS[1], chunk('{"tool_calls":[{"index":0,"function":{"arguments":"{\\"city\\":"}}]}')),
-        (Notice("seam", {"from": "a"}), ""),
+        (Notice("seam", {"from": "a"}), ': notice {"kind":"seam","detail":{"from":"a"}}\n\n'),
     ],
 )
 def test_an_event_is_one_chunk(event: Event, spelled: str):
@@ -213,7 +213,7 @@ def test_a_restart_behind_words_is_an_error_that_breaks_off(word: Event):
     form = chat.Chunks(RECORD, False)
     assert not form.breaks(Batch(0, [STARTED, word]))
     batch = Batch(2, [Notice("seam", {}), RESTART, Text("b"), Finished("stop")])
-    assert b"".join(form.encode(batch)).decode() == BROKE
+    assert b"".join(form.encode(batch)).decode() == ': notice {"kind":"seam","detail":{}}\n\n' + BROKE
     assert form.breaks(batch)
 
 

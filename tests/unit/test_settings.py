@@ -50,8 +50,9 @@ REFUSED: dict[str, list[str]] = {
     "WEBSOCKET_PORT": ["65536"],
     "GRPC_PORT": ["65536"],
     "ENGINE_URL": [
-        "localhost:8000", "ftp://host", "http://", "https:///v1", "http://a b", "http://host:0", "http://[::1",
-        "ctranslate2:/a/b", "http://host:99999", "http://host:x", "http://host/v1?a=b", "http://host/v1#a", "http://host/\n",
+        "localhost:8000", "ftp://host", "http://", "https:///v1", "http://a b", "http://host:0",
+        "http://[::1", "ctranslate2:/a/b", "http://host:99999", "http://host:x", "http://host/v1?a=b", "http://host/v1#a",
+        "http://host/\n",
     ],
     "ENGINE_HEADERS": ["X-A", ": b", "X A: b", "X-Ä: b", "X-A: ä", "X-A: b\r\nX-B: c", "X-A: b; sk-secret"],
     "ENGINE_THREADS": ["-1", "257", "x"],
@@ -95,7 +96,8 @@ def test_an_empty_environment_gives_the_documented_defaults():
     assert (knobs.pop("engine_key"), knobs.pop("openai_api_key")) == (SecretStr(""), SecretStr(""))
     assert knobs == {
         "host": "127.0.0.1", "port": 8080, "rest_port": 5000, "websocket_port": 5001, "grpc_port": 50051,
-        "model_port": 5100, "engine_url": "", "engine_headers": {}, "default_model": "", "openai_api_version": "",
+        "model_port": 5100, "engine_url": "", "engine_headers": {}, "default_model": "",
+        "openai_api_version": "",
         "openai_api_base": "", "openai_chat_engine": "", "split_reasoning": False,
         "model": "", "models_dir": "", "engine_threads": 0, "engine_workers": 0, "engine_batch": 8,
         "engine_queue": 64, "engine_max_prompt": 4096, "instruct_template": "", "store_url": "",

@@ -99,7 +99,7 @@ class Chunks:
             case ToolCall():
                 return self._choice({"tool_calls": [_fragment(event)]})
             case Notice():
-                return ""
+                return f": notice {whole({'kind': event.kind, 'detail': event.detail})}\n\n"
             case Failed():
                 return f"data: {error_json(event.error).decode()}\n\n"
             case Finished(reason="cancelled"):

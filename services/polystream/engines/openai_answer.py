@@ -13,6 +13,7 @@ from polystream.core.ports import Emit, Ending
 from polystream.engines import failures
 from polystream.engines.http_connection import End, Head
 from polystream.engines.openai_chunks import ChatDecoder
+from polystream.engines.openai_notices import notices
 from polystream.engines.patience import Patience
 from polystream.engines.sse import EVENT_MAX_BYTES, SseParser
 
@@ -73,7 +74,11 @@ class ChatAnswer:
         if not self._streamed:
             self._gather(data)
             return
-        events = decoder.feed(self._parser.feed(data))
+        parser = self._parser
+        events = decoder.feed(parser.feed(data))
+        if parser.notices:
+            events = notices(parser.notices) + events
+            parser.notices = []
         if self._waiting:
             self._pass_on(events)
         elif events:

@@ -1,7 +1,7 @@
 """The event streams of engines, parsed as they arrive (HTML Living Standard, 9.2.6, "event stream").
 
 Bytes in, bytes out, because UTF-8 may be cut anywhere between two reads. Engines say everything in `data`:
-names, ids and retry times are read over.
+names, ids and retry times are read over, and so are comments, but for the notices of another Polystream.
 """
 
 from polystream.core.errors import UpstreamBadChunk
@@ -12,10 +12,19 @@ EVENT_MAX_BYTES = 4 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
 
 
-class SseParser:
-    """One stream. `max_bytes` bounds what is held of an event and of a line that go over several reads."""
+#: What a Polystream's chat stream says in comments, so that other clients skip it.
+_NOTICE = b" notice "
+#: Notices kept between two looks at them.
+_NOTICES_MAX = 100
 
-    __slots__ = ("_after_cr", "_between", "_data", "_line", "_max_bytes", "_size", "_start")
+
+class SseParser:
+    """One stream. `max_bytes` bounds what is held of an event and of a line that go over several reads.
+
+    `notices`: what comments that begin with `notice` said, for the caller to take.
+    """
+
+    __slots__ = ("_after_cr", "_between", "_data", "_line", "_max_bytes", "_size", "_start", "notices")
 
     def __init__(self, max_bytes: int = EVENT_MAX_BYTES):
         self._max_bytes = max_bytes
@@ -25,6 +34,7 @@ class SseParser:
         self._line: list[bytes] = []  # pieces of the line that has not ended
         self._data: list[bytes] = []  # data lines of the event that has not ended
         self._size = 0
+        self.notices: list[bytes] = []
 
     def feed(self, data: bytes) -> list[bytes]:
         """The data of each event that is now complete, its lines joined by LF.
@@ -88,6 +98,8 @@ class SseParser:
         field, _, value = line.partition(b":")
         if field == b"data":
             self._data.append(value.removeprefix(b" "))
+        elif not field and value.startswith(_NOTICE) and len(self.notices) < _NOTICES_MAX:
+            self.notices.append(value[len(_NOTICE) :])
 
     def _take_line(self) -> bytes:
         line = b"".join(self._line)
