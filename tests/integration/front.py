@@ -77,7 +77,6 @@ class Front:
             assert not faults, "\n".join(faults)
         finally:
             self.kill()
-            shutil.rmtree(self.folder)
 
     def log(self) -> str:
         """What both have said."""
@@ -108,11 +107,12 @@ class Front:
             await asyncio.sleep(0.05)
 
     def kill(self) -> None:
-        """End both at once."""
+        """End both at once, and remove what they wrote."""
         for process in self._processes:
             if process.poll() is None:
                 process.kill()
             process.wait(STOP_S)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class Nowhere:
