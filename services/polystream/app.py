@@ -94,7 +94,7 @@ def listener(name: str, settings: Settings, readers: Readers) -> Listener:
     """The listener of one of `PROTOCOLS`, or of `model`: REST at MODEL_PORT."""
     host, largest = settings.host, settings.request_max_bytes
     if name in ("rest", "model"):
-        api = http_server.app(readers, largest, settings.status_hold_s)
+        api = http_server.app(readers, largest, settings.status_hold_s, settings.instruct_template)
         port = settings.rest_port if name == "rest" else settings.model_port
         return http_server.HttpListener(api, host, port)
     if name == "websocket":

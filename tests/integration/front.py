@@ -56,7 +56,7 @@ class Front:
                 await self._answers(f"http://{self.envoy}/readyz")
             await self._answers(f"{self.rest}/healthz")
         except BaseException:
-            self._kill()
+            self.kill()
             raise
         return self
 
@@ -73,7 +73,7 @@ class Front:
             assert not any(codes), f"exit codes {codes}:\n{self.log()}"
             assert not faults, "\n".join(faults)
         finally:
-            self._kill()
+            self.kill()
             shutil.rmtree(self.folder)
 
     def log(self) -> str:
@@ -104,7 +104,8 @@ class Front:
             assert time.monotonic() < until, f"{url} does not answer:\n{said}{self.log()}"
             await asyncio.sleep(0.05)
 
-    def _kill(self) -> None:
+    def kill(self) -> None:
+        """End both at once."""
         for process in self._processes:
             if process.poll() is None:
                 process.kill()

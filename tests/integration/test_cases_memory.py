@@ -3,6 +3,7 @@
 import asyncio
 import time
 from contextlib import AsyncExitStack
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,8 @@ from tests.integration.waiting import at_once, until
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 MIB = 2**20
+#: Enough to fill what a connection may hold, were there too little of it for each stream.
+UNREAD = 8
 
 
 async def test_a_slow_reader_does_not_fill_the_memory_B75(serve: Serve, upstream: Upstream):
@@ -87,6 +90,31 @@ async def test_a_stream_nobody_reads_does_not_hold_up_its_neighbour_B106(shared:
         first = await collect(unread, Answer(seq=0, events=1))
         assert first.text == "f" * 16 * 512 * 512
         assert first.reason == "stop"
+
+
+@pytest.mark.parametrize("door", load()["B106"].doors)
+async def test_streams_nobody_reads_do_not_hold_up_their_neighbour_at_the_front_door_B106(
+    door: str, relay: Server, upstream: Upstream
+):
+    """All browsers share Envoy's connection to the service, a client's gRPC calls its own one to nginx."""
+    case, front = load()["B106"], await relay.front()
+    drip = [f"n{number} " for number in range(10)]
+    async with AsyncExitStack() as stack:
+        options: dict[str, Any] = {}
+        if door == "grpc":
+            options["channel"] = await stack.enter_async_context(grpc.opened(front))
+        for _ in range(UNREAD):
+            request = case.request(case.stage(upstream))
+            if door == "grpc":
+                unread = start(door, front, request, **options)
+                stack.push_async_callback(unread.aclose)
+                await anext(unread)
+            else:
+                await (await open_reader(door, front, request, stack)).take(1024)
+        began, second = time.monotonic(), upstream.stage(Reply(says(*drip, delay_ms=50)), case.id)
+        answer = await collect(start(door, front, second.request(), **options))
+        assert (answer.text, answer.reason) == ("".join(drip), "stop")
+        assert (time.monotonic() - began) * 1000 <= case.expect["second"]["done_ms"]
 
 
 async def test_answers_that_are_over_are_freed_B80(serve: Serve, upstream: Upstream):

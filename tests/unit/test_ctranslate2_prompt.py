@@ -176,3 +176,9 @@ def test_a_prompt_at_the_limit_is_taken():
 def test_half_a_character_is_refused():
     with pytest.raises(InvalidRequest, match="half a character"):
         prompt.tokens(asked(Message("user", "\ud83d")), folder(), 100)
+
+
+def test_a_bare_prompt_meets_no_chat_template():
+    request = Request((), prompt="Q: <s>hi\nA:")
+    prompt.check(request)
+    assert prompt.rendered(request, folder()) == "Q: <s>hi\nA:"

@@ -55,3 +55,8 @@ def test_content_in_parts_is_sent_as_it_is() -> None:
 
 def test_half_a_character_in_a_prompt_is_sent_as_an_escape() -> None:
     assert body(Request((Message("user", "a\ud83d"),)))["messages"][0]["content"] == "a\ud83d"
+
+
+def test_a_bare_prompt_is_sent_as_one_message_of_the_user() -> None:
+    """Chat completions know no other: the server's own template is applied to it."""
+    assert body(Request((), prompt="Q: hi\nA:"))["messages"] == [{"role": "user", "content": "Q: hi\nA:"}]

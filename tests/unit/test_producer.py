@@ -122,6 +122,7 @@ async def test_usage_is_estimated_when_the_engine_did_not_say(how: str):
 )
 def test_a_request_is_as_large_as_its_words(message: Message, size: int):
     assert request_bytes(Request((message, Message("user", "four")))) == size + 4
+    assert request_bytes(Request((), prompt="né")) == 3
 
 
 @jumping

@@ -14,7 +14,7 @@ from polystream.dialects.text import PlainText
 from polystream.edge.pulse import Pulse
 from polystream.edge.readers import Readers
 from polystream.edge.sink import BufferSink
-from polystream.protocols.grpc import _CallSink, _pump
+from polystream.protocols.grpc import CallSink, _pump
 from polystream.protocols.websocket import Session
 from tests.clock import jumping, settle
 from tests.fakes import HeldEngine, generations, record
@@ -298,7 +298,7 @@ async def test_a_call_that_takes_its_messages_one_by_one_is_not_stalled():
         async def write(self, message: bytes) -> None:
             await asyncio.sleep(20)
 
-    sink, stalls = _CallSink(), []
+    sink, stalls = CallSink(Messages()), []
     sink.stalled = lambda: stalls.append(1)
     sink.write(Batch(1, [Text("a"), Text("b"), Text("c")]))
     pumping = asyncio.ensure_future(_pump(sink, Slow()))  # type: ignore[arg-type]

@@ -27,6 +27,7 @@ OTHERS: dict[str, tuple[Any, Any]] = {
     "response_format": ({}, {"type": "text"}),
     "metadata": ({"a": "1"}, {"a": "2"}),
     "extra": ({"n": 1}, {"n": 2}),
+    "prompt": ("", "hello"),
 }
 MESSAGES: dict[str, tuple[Any, Any]] = {
     "role": ("assistant", "tool"),

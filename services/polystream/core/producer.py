@@ -131,6 +131,6 @@ class Producer:
 
 def request_bytes(request: Request) -> int:
     """UTF-8 bytes of a request's words, for estimates."""
-    contents = [message.content or "" for message in request.messages]
+    contents = [request.prompt or "", *(message.content or "" for message in request.messages)]
     words = [content if isinstance(content, str) else repr(content) for content in contents]
     return sum(len(word.encode("utf-8", "replace")) for word in words)

@@ -38,7 +38,9 @@ class Message:
 class Request:
     """What a client asks for.
 
-    `extra`: OpenAI chat fields that only an OpenAI-compatible engine understands.
+    `prompt`: the model's input as it is, in place of messages: no chat template is applied to it. Engines
+    that only take messages send it as one message of the user. `extra`: OpenAI chat fields that only an
+    OpenAI-compatible engine understands.
     """
 
     messages: tuple[Message, ...]
@@ -58,6 +60,7 @@ class Request:
     response_format: dict[str, Any] | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
+    prompt: str | None = None
 
     def digest(self) -> str:
         """Hex SHA-256 of the parsed request: equal requests are equal however their JSON was written."""

@@ -87,7 +87,7 @@ def tokens(request: Request, folder: ModelFolder, limit: int) -> list[str]:
     if len(text.encode("utf-8", "replace")) > limit * max(map(len, folder.pieces)):
         raise _too_long(f"{len(text)} characters", limit)
     try:
-        found = folder.encode(text, special=folder.template is not None)
+        found = folder.encode(text, special=folder.template is not None and request.prompt is None)
     except UnicodeEncodeError:
         raise InvalidRequest(
             "The messages hold half a character (a lone surrogate).", param="messages"
@@ -98,7 +98,12 @@ def tokens(request: Request, folder: ModelFolder, limit: int) -> list[str]:
 
 
 def rendered(request: Request, folder: ModelFolder) -> str:
-    """The prompt as text, by the model's chat template; a model without one continues the one message."""
+    """The prompt as text, by the model's chat template; a model without one continues the one message.
+
+    A request that has a prompt of its own is not touched.
+    """
+    if request.prompt is not None:
+        return request.prompt
     messages = [_fields(message, number) for number, message in enumerate(request.messages)]
     if folder.template is None:
         if len(messages) > 1:

@@ -43,7 +43,8 @@ def chat_body(request: Request, default_model: str) -> bytes:
     if request.logprobs is not None:
         body["logprobs"] = True
         body["top_logprobs"] = request.logprobs
-    body["messages"] = [_message(message) for message in request.messages]
+    messages = request.messages if request.prompt is None else (Message("user", request.prompt),)
+    body["messages"] = [_message(message) for message in messages]
     body["stream"] = True
     options = request.extra.get("stream_options")
     body["stream_options"] = (options if isinstance(options, dict) else {}) | {"include_usage": True}

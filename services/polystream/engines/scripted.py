@@ -196,7 +196,8 @@ class _Play:
         rest = "" if self._stops.hit else self._stops.feed(self._decode(b"", True)) + self._stops.close()
         if rest:
             self._emit([Text(rest)])
-        words = sum(len(str(message.content or "").split()) for message in self._request.messages)
+        contents = [self._request.prompt, *(message.content for message in self._request.messages)]
+        words = sum(len(str(content or "").split()) for content in contents)
         return Ending(reason, Usage(words, self._spoken), self._request.model)
 
     async def _break(self, fault: Fault) -> None:

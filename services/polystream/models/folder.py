@@ -13,10 +13,11 @@ from tokenizers import Tokenizer
 
 from polystream.models.chat_template import ChatTemplate
 from polystream.models.errors import Damaged
-from polystream.models.gguf import FORMAT
 from polystream.models.sampling import Defaults
 from polystream.models.tokenizer import pieces
 
+#: Of polystream.json and what stands beside it; a folder of another one is converted anew.
+FORMAT = 1
 _FILES = ("polystream.json", "model.bin", "config.json", "vocabulary.json", "tokenizer.json")
 
 T = TypeVar("T")

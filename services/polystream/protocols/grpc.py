@@ -16,7 +16,7 @@ from polystream.core.record import ANONYMOUS, Record
 from polystream.core.sink import come_back_error
 from polystream.dialects import native, proto
 from polystream.edge.readers import Readers
-from polystream.edge.sink import BufferSink
+from polystream.edge.sink import BufferSink, Form
 from polystream.proto.polystream.v1 import streams_pb2 as pb
 from polystream.protocols.grpc_call import Call, Method
 
@@ -80,14 +80,15 @@ class Streams:
             fields.on_disconnect,
             key=native.idempotency_key(call.metadata.get("idempotency-key"), "idempotency-key"),
         )
-        await self._stream(call, record, None)
+        await stream(self._readers, call, record, None, CallSink(proto.Messages()))
 
     @answering
     async def follow(self, message: bytes, call: Call) -> None:
         """Go on behind a position."""
         request = proto.parse(message, pb.FollowRequest)
         record = await self._generations.status(request.id, ANONYMOUS)
-        await self._stream(call, record, request.after if request.HasField("after") else None)
+        after = request.after if request.HasField("after") else None
+        await stream(self._readers, call, record, after, CallSink(proto.Messages()))
 
     @answering
     async def cancel(self, message: bytes, call: Call) -> bytes:
@@ -106,30 +107,32 @@ class Streams:
         """The models and their states."""
         return proto.models(await self._generations.models()).SerializeToString()
 
-    async def _stream(self, call: Call, record: Record, after: int | None) -> None:
-        sink = _CallSink()
-        sink.output = call.output
-        sink.unsent = lambda: sink.waiting - call.partial + call.unsent()
-        opened = await self._readers.open(record.id, after, ANONYMOUS, sink)
-        try:
-            call.send_initial_metadata([("stream-id", record.id)])
-            if opened:
-                async with asyncio.timeout(None) as patience:
-                    sink.stalled = lambda: patience.reschedule(0)
-                    await _pump(sink, call)
-        except TimeoutError:
-            sink.come_back("slow", COME_BACK_MS)
-        finally:
-            self._readers.close(sink)
-        if sink.error is not None:
-            _fail(call, sink.error)
+
+async def stream(readers: Readers, call: Call, record: Record, after: int | None, sink: "CallSink") -> None:
+    """A generation from `after` as a call's answer, to its end, and the status."""
+    sink.output = call.output
+    # What lies in the transport is the connection's: its pings tell whether the client takes that.
+    sink.unsent = lambda: sink.waiting - call.partial
+    opened = await readers.open(record.id, after, ANONYMOUS, sink)
+    try:
+        call.send_initial_metadata([("stream-id", record.id)])
+        if opened:
+            async with asyncio.timeout(None) as patience:
+                sink.stalled = lambda: patience.reschedule(0)
+                await _pump(sink, call)
+    except TimeoutError:
+        sink.come_back("slow", COME_BACK_MS)
+    finally:
+        readers.close(sink)
+    if sink.error is not None:
+        _fail(call, sink.error)
 
 
-class _CallSink(BufferSink):
+class CallSink(BufferSink):
     """The sink of one call, which also keeps the error that becomes the call's status."""
 
-    def __init__(self) -> None:
-        super().__init__(proto.Messages())
+    def __init__(self, form: Form) -> None:
+        super().__init__(form)
         self.unsent = lambda: self.waiting
         self.waiting = 0  #: bytes of messages that the call has not taken
         self.error: Error | None = None
@@ -152,7 +155,7 @@ class _CallSink(BufferSink):
         self.error = error
 
 
-async def _pump(sink: _CallSink, call: Call) -> None:
+async def _pump(sink: CallSink, call: Call) -> None:
     """Send what the sink gathers, to its end."""
     while True:
         if sink.pieces:

@@ -1,9 +1,9 @@
-"""The gRPC listener: the streams, health, and reflection under both of its names."""
+"""The gRPC listener: the streams, the article's service, health, and reflection under both of its names."""
 
 import asyncio
 
 from polystream.edge.readers import Readers
-from polystream.protocols import grpc_health, grpc_reflection
+from polystream.protocols import grpc_articles, grpc_health, grpc_reflection
 from polystream.protocols.grpc import SERVICE, Streams
 from polystream.protocols.grpc_connection import Connection
 from polystream.protocols.grpc_service import Service
@@ -11,7 +11,7 @@ from polystream.protocols.sockets import BACKLOG, listening
 
 #: What calls are given to take their status when the drain is over, seconds.
 _LAST_CALLS_S = 2.0
-_SERVICES = (SERVICE, grpc_health.SERVICE, *grpc_reflection.SERVICES)
+_SERVICES = (SERVICE, grpc_articles.SERVICE, grpc_health.SERVICE, *grpc_reflection.SERVICES)
 
 
 class GrpcListener:
@@ -19,9 +19,10 @@ class GrpcListener:
 
     def __init__(self, readers: Readers, host: str, port: int, message_max_bytes: int, heartbeat_s: float):
         self._address = host, port
-        self._health = grpc_health.Health(readers, ("", SERVICE))
+        self._health = grpc_health.Health(readers, ("", SERVICE, grpc_articles.SERVICE))
         reflection = grpc_reflection.Reflection(_SERVICES)
-        methods = Streams(readers).methods() | self._health.methods() | reflection.methods()
+        doors = Streams(readers).methods() | grpc_articles.ResponseStreaming(readers).methods()
+        methods = doors | self._health.methods() | reflection.methods()
         self._service = Service(methods, message_max_bytes, heartbeat_s)
 
     async def start(self) -> str:

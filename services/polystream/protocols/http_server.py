@@ -17,6 +17,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from polystream import __version__
 from polystream.edge import health
 from polystream.edge.readers import Readers
+from polystream.protocols.articles import Articles
 from polystream.protocols.chat import Chat
 from polystream.protocols.http import door, handle_errors, json_response
 from polystream.protocols.rest import Streams
@@ -50,7 +51,7 @@ class Api(FastAPI):
         return ServerErrorMiddleware(inner, handler=unknown)
 
 
-def app(readers: Readers, request_max_bytes: int, status_hold_s: float) -> Api:
+def app(readers: Readers, request_max_bytes: int, status_hold_s: float, instruct_template: str) -> Api:
     """The HTTP doors as an ASGI application."""
 
     async def healthz(request: Request) -> Response:
@@ -64,6 +65,7 @@ def app(readers: Readers, request_max_bytes: int, status_hold_s: float) -> Api:
         [
             *Streams(readers, request_max_bytes).routes(),
             *Chat(readers, request_max_bytes, status_hold_s).routes(),
+            *Articles(readers, request_max_bytes, status_hold_s, instruct_template).routes(),
             door("/healthz", GET=healthz),
             door("/readyz", GET=readyz),
         ]

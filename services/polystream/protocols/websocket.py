@@ -71,17 +71,8 @@ class Session:
                 self._readers.close(sink)
 
     def write(self, messages: list[bytes]) -> int:
-        """Write messages at once, so that a token goes out in the turn in which it came in; the bytes taken.
-
-        Whole frames straight to the transport, which the library's own may precede or follow: with its `send`
-        a frame costs twice as much. None behind a close frame, and none while the client takes none.
-        """
-        connection, transport = self.connection, self.connection.transport
-        if connection.paused or connection.protocol.close_sent or transport.is_closing():
-            return 0
-        frames = text_frame(messages[0]) if len(messages) == 1 else b"".join(map(text_frame, messages))
-        transport.write(frames)
-        return len(frames)
+        """Write messages at once; the bytes taken."""
+        return write_frames(self.connection, messages)
 
     def drain(self) -> None:
         """Close with 1012 once every ref has ended, told to come back or not."""
@@ -152,18 +143,10 @@ class Session:
 
     async def _pump(self, sink: _RefSink) -> None:
         """Send what the sink gathers, to its end."""
-        connection = self.connection
         try:
-            while True:
-                if sink.pieces:
-                    for message in sink.take():
-                        await connection.send(message, text=True)
-                elif sink.ended:
-                    break
-                else:
-                    await sink.wake()
+            await send_gathered(self.connection, sink)
             if sink.broken:
-                connection.transport.abort()
+                self.connection.transport.abort()
         except ConnectionClosed:
             pass  # `run` ends and closes every reader
         finally:
@@ -194,6 +177,32 @@ class Session:
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def write_frames(connection: ServerConnection, messages: list[bytes]) -> int:
+    """Write messages at once, so that a token goes out in the turn in which it came in; the bytes taken.
+
+    Whole frames straight to the transport, which the library's own may precede or follow: with its `send` a
+    frame costs twice as much. None behind a close frame, and none while the client takes none.
+    """
+    transport = connection.transport
+    if connection.paused or connection.protocol.close_sent or transport.is_closing():
+        return 0
+    frames = text_frame(messages[0]) if len(messages) == 1 else b"".join(map(text_frame, messages))
+    transport.write(frames)
+    return len(frames)
+
+
+async def send_gathered(connection: ServerConnection, sink: BufferSink) -> None:
+    """Send what a sink gathers, to its end. Raises `ConnectionClosed`."""
+    while True:
+        if sink.pieces:
+            for message in sink.take():
+                await connection.send(message, text=True)
+        elif sink.ended:
+            return
+        else:
+            await sink.wake()
 
 
 def text_frame(payload: bytes) -> bytes:

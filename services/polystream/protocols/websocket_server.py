@@ -1,4 +1,4 @@
-"""The WebSocket listener: one door at /v1/streams, and the two health paths by plain HTTP."""
+"""The WebSocket listener: /v1/streams, the article's /ws, and the two health paths by plain HTTP."""
 
 import http
 import logging
@@ -14,9 +14,11 @@ from polystream.edge import health
 from polystream.edge.readers import Readers
 from polystream.protocols.sockets import BACKLOG, listening
 from polystream.protocols.websocket import Session
+from polystream.protocols.websocket_articles import Prompts
 
 SUBPROTOCOL = Subprotocol("polystream.v1")
-PATH = "/v1/streams"
+#: What runs a socket, by its path.
+DOORS: dict[str, type[Session | Prompts]] = {"/v1/streams": Session, "/ws": Prompts}
 #: The library tells of every socket at INFO.
 _logger = logging.getLogger("polystream.websockets")
 _logger.setLevel(logging.WARNING)
@@ -35,7 +37,7 @@ class WebSocketListener:
         self._frame_max_bytes = frame_max_bytes
         self._heartbeat_s = heartbeat_s
         self._stall_s = stall_s
-        self._sessions: set[Session] = set()
+        self._sessions: set[Session | Prompts] = set()
 
     async def start(self) -> str:
         """Listen. No compression: a token's frame is smaller than what deflate adds in CPU and memory."""
@@ -67,7 +69,8 @@ class WebSocketListener:
         await self._server.wait_closed()
 
     async def _run(self, connection: ServerConnection) -> None:
-        session = Session(connection, self._readers)
+        assert connection.request is not None
+        session = DOORS[_path(connection.request)](connection, self._readers)
         self._sessions.add(session)
         try:
             await session.run()
@@ -75,8 +78,8 @@ class WebSocketListener:
             self._sessions.discard(session)
 
     async def _answer_http(self, connection: ServerConnection, request: Request) -> Response | None:
-        path = request.path.partition("?")[0]
-        if path == PATH:
+        path = _path(request)
+        if path in DOORS:
             return None
         if path == "/healthz":
             return _json(http.HTTPStatus.OK, {"ok": True})
@@ -86,6 +89,10 @@ class WebSocketListener:
             return _json(status, state.fields)
         error = {"code": "not_found", "message": "There is no such path.", "retryable": False}
         return _json(http.HTTPStatus.NOT_FOUND, {"error": error})
+
+
+def _path(request: Request) -> str:
+    return request.path.partition("?")[0]
 
 
 def _select_subprotocol(connection: ServerConnection, offered: Sequence[Subprotocol]) -> Subprotocol | None:
