@@ -156,6 +156,15 @@ async def test_the_death_of_a_part_ends_all_and_is_told(begin: Begin, tmp_path: 
     assert up.log[-1] == f"up      | all has stopped, because {name} was killed by SIGKILL"
 
 
+async def test_a_part_that_does_not_end_is_ended(begin: Begin):
+    up = await ready(begin())
+    os.kill(up.seen["envoy"].pid, signal.SIGSTOP)
+    up.signal(signal.SIGTERM)
+    assert await up.ended() == 0
+    assert not up.left
+    assert "up      | envoy did not end within 3 s and was killed" in up.log
+
+
 async def test_nothing_outlives_a_kill_9(begin: Begin):
     up = await ready(begin())
     up.signal(signal.SIGKILL)
@@ -179,7 +188,12 @@ def embedded(begin: Begin, tmp_path: Path) -> Up:
     """A run with a model of its own, a file beside, where other engines' variables are set."""
     (tmp_path / "my.gguf").touch()
     paths = os.pathsep.join(map(str, (STAND_IN, ROOT / "services", ROOT)))
-    others = {"OPENAI_API_KEY": "secret", "OPENAI_API_VERSION": "2026-01-01", "OPENAI_CHAT_ENGINE": "theirs"}
+    others = {
+        "ENGINE_KEY": "secret",
+        "OPENAI_API_KEY": "secret",
+        "OPENAI_API_VERSION": "2026-01-01",
+        "OPENAI_CHAT_ENGINE": "theirs",
+    }
     return begin(folder=tmp_path, ENGINE_URL="", MODEL="my.gguf", PYTHONPATH=paths, **others)
 
 

@@ -38,6 +38,8 @@ _EXIT_S = 10.0
 _PROXY_EXIT_S = 3.0
 #: Free ports that a proxy may lose to others.
 _TRIES = 3
+#: How a proxy says that somebody was faster: "Address already in use" by glibc, "Address in use" by musl.
+_TAKEN = "in use"
 #: Of others' engines; none of it is meant for the embedded model.
 _OTHERS = ("ENGINE_KEY", "ENGINE_HEADERS", "OPENAI_API_VERSION", "OPENAI_API_KEY", "OPENAI_CHAT_ENGINE")
 
@@ -160,7 +162,7 @@ class Topology:
             try:
                 await self._get_ready(part, probe(reached(listen)), START)
             except Trouble:
-                if port or not left or not part.said("ddress already in use"):
+                if port or not left or not part.said(_TAKEN):
                     raise
                 continue
             return reached(listen)

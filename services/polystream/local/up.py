@@ -22,6 +22,8 @@ from polystream.settings import Settings
 
 logger = logging.getLogger(__name__)
 
+#: Values of HOST with which `localhost` reaches it.
+_LOCAL = ("127.0.0.1", "0.0.0.0", "localhost")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -88,9 +90,7 @@ class Up:
 
     def _known(self, address: str) -> str:
         """The address as people type it."""
-        return (
-            address.replace("127.0.0.1", "localhost") if self._host in ("127.0.0.1", "0.0.0.0") else address
-        )
+        return address.replace("127.0.0.1", "localhost") if self._host in _LOCAL else address
 
     def _on_signal(self, number: int) -> None:
         if self._end.done():
