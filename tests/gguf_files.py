@@ -14,7 +14,8 @@ Types = gguf.GGMLQuantizationType
 #: What the tokenizers learn from.
 CORPUS = (
     "the cat sat on the mat. The cat's hat, that's the thing! the theatre; other then  there\n"
-    "A hundred 1234 and 567 days.\tdéjà vu, naïve café, über. 日本語の文字と日本の言葉。 日本語 говорить говорит\n"
+    "A hundred 1234 and 567 days.\tdéjà vu, naïve café, über. "
+    "日本語の文字と日本の言葉。 日本語 говорить говорит\n"
 )
 
 

@@ -36,30 +36,25 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _convert(options: argparse.Namespace, knobs: settings.Settings) -> int:
-    try:
-        from polystream.models.resolve import resolve  # here: other commands run without these packages
-    except ImportError as error:
-        print(f"polystream convert: {error}; pip install polystream[model]", file=sys.stderr)
-        return 1
     bar = _Bar(sys.stderr)
+    code, told = 1, ""
     try:
-        path = resolve(
-            options.file or knobs.model,
-            options.models_dir or knobs.models_dir,
-            quantization=options.quantization,
-            progress=bar.show,
-        )
-    except KeyboardInterrupt:
-        bar.close()
-        print("polystream convert: interrupted, nothing was left behind", file=sys.stderr)
-        return 130
+        from polystream.models.resolve import resolve  # here: other commands run without what it needs
+
+        model, models_dir = options.file or knobs.model, options.models_dir or knobs.models_dir
+        path = resolve(model, models_dir, quantization=options.quantization, progress=bar.show)
+        code, told = 0, str(path)
+    except ImportError as error:
+        told = f"{error}; pip install polystream[model]"
     except (OSError, ValueError) as error:  # a full disk; a file that cannot be converted
-        bar.close()
-        print(f"polystream convert: {' '.join(str(error).split())}", file=sys.stderr)
-        return 1
+        told = " ".join(str(error).split())
+    except KeyboardInterrupt:
+        code, told = 130, "interrupted, nothing was left behind"
     bar.close()
-    print(path)
-    return 0
+    if code:
+        told = f"polystream convert: {told}"
+    print(told, file=sys.stderr if code else sys.stdout)
+    return code
 
 
 class _Bar:

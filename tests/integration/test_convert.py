@@ -1,4 +1,4 @@
-"""`polystream convert` as its users meet it: the real model, a full disk, Ctrl-C, and processes that are killed."""
+"""`polystream convert` as users meet it: a real model, a full disk, Ctrl-C, and processes that are killed."""
 
 import json
 import os

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import gguf
 import numpy as np
 import pytest
 
@@ -90,6 +91,26 @@ def test_embeddings_for_other_tokens_are_refused(tmp_path: Path) -> None:
     gguf_files.write(tmp_path / "a.gguf", change=add_a_token)
 
     with pytest.raises(Refused, match=r"^it has embeddings for 320 tokens and names 321$"):
+        convert(tmp_path / "a.gguf", tmp_path / "models")
+
+
+def test_one_part_of_several_is_refused(tmp_path: Path) -> None:
+    gguf_files.write(tmp_path / "a.gguf", change=lambda told: told.update({"split.count": 3}))
+
+    with pytest.raises(
+        Refused, match=r"a.gguf is one of 3 parts: join them with llama.cpp's llama-gguf-split first$"
+    ):
+        convert(tmp_path / "a.gguf", tmp_path / "models")
+
+
+def test_a_file_of_the_other_byte_order_is_refused(tmp_path: Path) -> None:
+    writer = gguf.GGUFWriter(tmp_path / "a.gguf", "llama", endianess=gguf.GGUFEndian.BIG)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+    with pytest.raises(Refused, match=r"a.gguf is written in the other byte order than this machine's$"):
         convert(tmp_path / "a.gguf", tmp_path / "models")
 
 

@@ -78,4 +78,8 @@ def read(path: Path) -> tuple[Metadata, dict[str, gguf.ReaderTensor]]:
         if found := re.search(r"(\d+)\)? is not a valid GGMLQuantizationType", str(error)):
             raise Refused(f"{path} holds tensors of the unknown type {found[1]}") from None
         raise Damaged(f"{path} is damaged or cut short ({error or type(error).__name__})") from None
+    if reader.byte_order == "S":
+        raise Refused(f"{path} is written in the other byte order than this machine's")
+    if (parts := values.get("split.count", 1)) > 1:
+        raise Refused(f"{path} is one of {parts} parts: join them with llama.cpp's llama-gguf-split first")
     return Metadata(values), {tensor.name: tensor for tensor in reader.tensors}
