@@ -10,7 +10,7 @@ from polystream.models.errors import Damaged, Refused
 from polystream.models.metadata import Metadata
 from polystream.models.tokenizer import Vocabulary, pieces, read_vocabulary
 from tests.gguf_files import CORPUS, gpt2_tokenizer, llama_tokenizer
-from tests.slow_tokenizers import by_scores, byte_level
+from tests.slow_tokenizers import BYTES, by_scores, byte_level, words
 
 LLAMA = llama_tokenizer()
 #: Assigned characters only: which of the others are letters is a matter of Unicode's version.
@@ -70,6 +70,21 @@ def test_a_byte_level_tokenizer_joins_by_rank_within_words(pre: str) -> None:
     def check(text: str) -> None:
         text = text.replace("[thing]", "")
         assert tokenizer.encode(text).tokens == byte_level(text, told)
+
+    check()
+
+
+@pytest.mark.parametrize("pre", ["smollm", "gpt-2", "llama-bpe", "qwen2"])
+def test_texts_are_cut_into_the_same_words(pre: str) -> None:
+    """Also where no merge would go across: a larger vocabulary has one."""
+    cut = built(gpt2_tokenizer(pre)).tokenizer.pre_tokenizer
+
+    @settings(deadline=None)
+    @given(TEXTS)
+    @example("it's 12345 IT'S  \n\n the\t\tcat's 日本語… a \r\n\r\n b   c ½!\n")
+    def check(text: str) -> None:
+        told = [word for word, _ in cut.pre_tokenize_str(text)]
+        assert told == ["".join(BYTES[byte] for byte in word.encode()) for word in words(text, pre)]
 
     check()
 
