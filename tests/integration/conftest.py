@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from tests.integration.articles import Doors, doors_of
+from tests.integration.front import Front
 from tests.integration.server import Server
 from tests.integration.upstream import MODEL, Upstream
 
@@ -60,6 +62,19 @@ async def relay(shared: Serve, upstream: Upstream) -> Server:
 async def scripted(shared: Serve) -> Server:
     """A server whose engine plays scripts."""
     return await shared(ENGINE_URL="scripted:")
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def front(shared: Serve, upstream: Upstream) -> AsyncIterator[Front]:
+    """nginx and Envoy before `relay`."""
+    async with Front(await shared(ENGINE_URL=upstream.url, DEFAULT_MODEL=MODEL)) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(params=["direct", "front"], loop_scope="session")
+async def doors(request: pytest.FixtureRequest, relay: Server, front: Front) -> Doors:
+    """Where the articles' doors are, in front of the mock engine."""
+    return doors_of(relay if request.param == "direct" else front)
 
 
 async def _start(settings: dict[str, Any]) -> Server:
