@@ -9,7 +9,9 @@ from typing import Any
 import grpc as grpcio
 import pytest
 
-from tests.clients import Broken, Refused, articles
+from polystream.proto import stream_pb2 as pb
+from polystream.proto.stream_pb2_grpc import ResponseStreamingServiceStub
+from tests.clients import Broken, Refused, articles, http
 from tests.integration.articles import (
     ASKS,
     BODIES,
@@ -22,6 +24,7 @@ from tests.integration.articles import (
     prompt_of,
     whole_text,
 )
+from tests.integration.server import Server
 from tests.integration.upstream import Reply, Stage, Upstream, says, writes
 from tests.integration.waiting import closed_within
 
@@ -88,12 +91,15 @@ async def test_text_comes_as_it_is_made(doors: Doors, upstream: Upstream, name: 
                 break
 
 
+@pytest.mark.parametrize("silent", [False, True], ids=["talking", "silent"])
 async def test_a_client_that_leaves_stops_the_engine_within_a_second(
-    doors: Doors, upstream: Upstream, name: str
+    doors: Doors, upstream: Upstream, name: str, silent: bool
 ):
     if name == "generate":
         pytest.skip("its browser may come back")
-    stage = upstream.stage(Reply(says(*["word "] * 2000, delay_ms=20)))
+    talking = Reply(says(*["word "] * 2000, delay_ms=20))
+    waiting = Reply(says("word ", finish_reason=None), end="hold", hold_ms=20_000)
+    stage = upstream.stage(waiting if silent else talking)
     async with aclosing(first_of(name, doors, prompt_of(stage))) as pieces:
         await anext(pieces)
     await closed_within(stage, time.monotonic(), 1000)
@@ -174,3 +180,22 @@ async def test_the_bodies_of_another_ending_are_not_shortened(doors: Doors, upst
     """Half an end mark is text when nothing follows; a whole one never shows, however it is cut."""
     stage = upstream.stage(Reply(says("a </", "s", "> b</s></", "s")))
     assert (await instruct(doors, prompt_of(stage))).text == "a  b</s"
+
+
+async def test_a_cancel_from_elsewhere_is_no_good_end(relay: Server, upstream: Upstream):
+    """A call that ended with OK, or a body that ended properly, would look whole."""
+    stages = [upstream.stage(Reply(says(*["word "] * 2000, delay_ms=20))) for _ in "ab"]
+    answer = await articles.post(f"{relay.rest}/streaming/fastapi/", {"prompt": prompt_of(stages[0])})
+    options = [("grpc.use_local_subchannel_pool", 1)]
+    async with grpcio.aio.insecure_channel(relay.grpc, options=options) as channel:
+        stub: Any = ResponseStreamingServiceStub(channel)
+        call = stub.stream(pb.UserRequest(prompt=prompt_of(stages[1])), timeout=20)
+        ids = [answer.headers["stream-id"], dict(await call.initial_metadata())["stream-id"]]
+        for id in ids:
+            await http.fetch("DELETE", f"{relay.rest}/v1/streams/{id}")
+        assert await call.code() == grpcio.StatusCode.CANCELLED
+    got: list[str] = []
+    with pytest.raises(Broken):
+        await gather(got, articles.body(answer))
+    last, data = articles.events("".join(got))[-1]
+    assert (last, json.loads(data)["error"]["code"]) == ("failed", "cancelled")
