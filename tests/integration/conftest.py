@@ -103,17 +103,10 @@ async def real() -> AsyncIterator[Up]:
         up.kill_all()
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def front(shared: Serve, upstream: Upstream) -> AsyncIterator[Front]:
-    """nginx and Envoy before `relay`."""
-    async with Front(await shared(ENGINE_URL=upstream.url, DEFAULT_MODEL=MODEL)) as running:
-        yield running
-
-
 @pytest_asyncio.fixture(params=["direct", "front"], loop_scope="session")
-async def doors(request: pytest.FixtureRequest, relay: Server, front: Front) -> Doors:
+async def doors(request: pytest.FixtureRequest, relay: Server, front_relay: Front) -> Doors:
     """Where the articles' doors are, in front of the mock engine."""
-    return doors_of(relay if request.param == "direct" else front)
+    return doors_of(relay if request.param == "direct" else front_relay)
 
 
 async def _start(settings: dict[str, Any]) -> Server:
