@@ -1,6 +1,7 @@
 """What the front door is besides a way through: its routes, its errors, its headers, its log."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tests.integration.waiting import until
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 LIMIT = 1_048_576
+TYPES = {"js": "text/javascript", "css": "text/css"}
 MISSING = "gen_" + "0" * 22
 
 
@@ -178,10 +180,13 @@ async def test_what_is_no_door_is_the_page(front: Front):
     assert answer.headers["cache-control"] == "no-cache"
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert "default-src 'self'" in answer.headers["content-security-policy"]
-    assert b"<h1>Polystream</h1>" in raw
-    assert b"<script" not in raw
-    style, _ = await http.fetch("GET", f"{front.rest}/holding.css")
-    assert (style.status, style.headers["content-type"]) == (200, "text/css; charset=utf-8")
+    assert b"<title>Polystream</title>" in raw
+    assert not re.search(rb"<script[^>]*>[^<]", raw), "a script that the policy forbids"
+    parts = re.findall(r'(?:src|href)="(/[^"]*\.(js|css))"', raw.decode())
+    assert {kind for _, kind in parts} == {"js", "css"}
+    for path, kind in parts:
+        part, _ = await http.fetch("GET", front.rest + path)
+        assert (part.status, part.headers["content-type"]) == (200, f"{TYPES[kind]}; charset=utf-8")
     kept, _ = await http.fetch("GET", f"{front.rest}/", {"If-None-Match": answer.headers["etag"]})
     assert kept.status == 304
     for path in ("/metrics", "/nowhere", "/v2/streams", "/.error"):
