@@ -10,6 +10,12 @@ stamp = $(VENV)/$(1)-$(shell { pwd; cat requirements/$(1).txt pyproject.toml; } 
 READY_TO_RUN := $(call stamp,run)
 READY := $(call stamp,dev)
 
+#: The UI's tools and its build, each there when it was made from these very files.
+NPM := cd frontend && PATH="$(CURDIR)/$(BIN):$$PATH" npm --no-update-notifier --no-fund --no-audit
+UI_TOOLS := frontend/node_modules/ready-$(shell cksum < frontend/package-lock.json | cut -d ' ' -f 1)
+UI := frontend/dist/built-$(shell find frontend/src frontend/public frontend/*.* -type f 2>/dev/null | LC_ALL=C sort \
+	| xargs cat | cksum | cut -d ' ' -f 1)
+
 PYTEST := $(BIN)/python -m pytest
 #: Parts of which the tests must run so many per cent of the lines and branches. `make test` has every Python process
 #: that its tests start measured (coverage looks for these variables), servers too; a run of one kind alone is not.
@@ -24,7 +30,18 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 help:  ## List these commands.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
-setup: $(READY)  ## Make the environment in .venv from the locked packages, hash-checked; a second run does nothing.
+$(UI_TOOLS): $(READY_TO_RUN)
+	@echo "setup: the UI's packages"
+	@$(NPM) ci --silent --ignore-scripts
+	@touch $@
+
+$(UI): $(UI_TOOLS)
+	@echo "setup: the UI"
+	@rm -rf frontend/dist
+	@$(NPM) run --silent build -- --logLevel warn
+	@touch $@
+
+setup: $(READY) $(UI)  ## Make .venv and the UI from the locked packages, hash-checked; a second run does nothing.
 	@echo "setup: $(VENV) is ready"
 
 $(READY_TO_RUN):
@@ -55,8 +72,7 @@ environment:
 	@touch $(STAMP)
 
 run:  ## Serve everything on PORT (8080) and gRPC on GRPC_PORT, too: from MODEL, or from the server at ENGINE_URL.
-	@echo "polystream up, engine: $$(echo "$${ENGINE_URL:-$${OPENAI_API_BASE:-the embedded model (ENGINE_URL=http://… names another)}}" | sed 's#//[^/@]*@#//…@#')"
-	@$(MAKE) --silent $(READY_TO_RUN)
+	@$(MAKE) --silent $(READY_TO_RUN) $(UI)
 	@exec $(BIN)/polystream up
 
 test: $(READY)  ## Run everything that must pass: check, unit, contract, integration, and what these covered.
@@ -69,7 +85,7 @@ test: $(READY)  ## Run everything that must pass: check, unit, contract, integra
 	done; \
 	echo "== summary"; printf '%s' "$$summary" | tr '|' '\n'; exit $$status
 
-check: $(READY)  ## Check style, format, types, import rules, and that the generated stubs are up to date.
+check: $(READY) $(UI_TOOLS)  ## Check style, format, types, import rules, and that the generated stubs are up to date.
 	@status=0; \
 	try() { \
 		name=$$1; shift; \
@@ -80,15 +96,17 @@ check: $(READY)  ## Check style, format, types, import rules, and that the gener
 	try 'mypy' $(BIN)/mypy; \
 	try 'lint-imports' $(BIN)/lint-imports --no-cache; \
 	try 'stubs' $(BIN)/python .ci/stubs.py --check; \
+	try 'ui' sh -c '$(NPM) run --silent check'; \
 	exit $$status
 
-unit: $(READY)  ## Run the tests without I/O.
+unit: $(READY) $(UI_TOOLS)  ## Run the tests without I/O, and the UI's.
 	@$(PYTEST) tests/unit
+	@$(NPM) test --silent
 
 contract: $(READY)  ## Run one body of tests over every store, engine and protocol, and the cases.
 	@$(PYTEST) $(wildcard tests/contract tests/cases)
 
-integration: $(READY)  ## Run the tests against real processes on loopback.
+integration: $(READY) $(UI)  ## Run the tests against real processes on loopback.
 	@$(PYTEST) tests/integration
 
 coverage: $(READY)  ## Say how much of each part the last `make test` ran.
@@ -102,9 +120,10 @@ coverage: $(READY)  ## Say how much of each part the last `make test` ran.
 bench: $(READY)  ## Measure CPU, latency and memory per token and stream against nginx and other gateways.
 	@$(BIN)/python -m tests.load $(ARGS)
 
-format: $(READY)  ## Put imports and code into the project's format, and mend what ruff can.
+format: $(READY) $(UI_TOOLS)  ## Put imports and code into the project's format, and mend what ruff and biome can.
 	@$(BIN)/ruff check --quiet --fix-only .
 	@$(BIN)/ruff format .
+	@$(NPM) run --silent format
 
 proto: $(READY)  ## Generate the stubs of services/polystream/proto.
 	@$(BIN)/python .ci/stubs.py
@@ -119,5 +138,5 @@ lock: $(READY)  ## Pin what pyproject.toml asks for, with hashes, in requirement
 	done
 
 clean:  ## Remove what these commands made: the environment, build/ and the tools' caches.
-	@rm -rf $(VENV) build dist .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf $(VENV) build dist frontend/node_modules frontend/dist frontend/build .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find services tests .ci -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -23,6 +23,9 @@ MESSAGE_MAX_BYTES = 200_000
 HEARTBEAT_S = 10.0
 #: HTTP/2's, of a connection and of a stream.
 WINDOW = 65_535
+#: Types of frames, and flags.
+DATA, HEADERS, RESET, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 6, 7, 8
+END_STREAM, END_HEADERS = 1, 4
 
 
 class Transport(asyncio.Transport):
@@ -97,7 +100,8 @@ class Peer:
             "content-type": "application/grpc", "te": "trailers",
         }  # fmt: skip
         fields |= {key.replace("_", "-"): value for key, value in headers.items()}
-        fields[":method"] = fields.pop("method", "POST")
+        for name in ("method", "path"):
+            fields[f":{name}"] = fields.pop(name, fields[f":{name}"])
         self.h2.send_headers(stream_id, [*fields.items()], end_stream=end and message is None)
         if message is not None:
             self.send(stream_id, prefixed(message), end)
@@ -161,6 +165,22 @@ class Held:
         except asyncio.CancelledError:
             self.cancelled = True
             raise
+
+
+def frame(kind: int, stream_id: int, body: bytes, flags: int = 0) -> bytes:
+    """A frame that h2 might refuse to send."""
+    return len(body).to_bytes(3, "big") + bytes((kind, flags)) + stream_id.to_bytes(4, "big") + body
+
+
+async def wait(message: bytes, call: Call) -> bytes:
+    """Answers in an hour."""
+    await asyncio.sleep(3600)
+    return b"done"
+
+
+def ended_with(peer: Peer) -> list[tuple[Any, int | None]]:
+    """The GOAWAYs that a client was sent: code and last stream."""
+    return [(event.error_code, event.last_stream_id) for event in peer.of(events.ConnectionTerminated)]
 
 
 async def held() -> tuple[Peer, Held, Call, int]:

@@ -51,31 +51,27 @@ def _serve(command: str, knobs: settings.Settings) -> int:
 
 
 def _convert(options: argparse.Namespace, knobs: settings.Settings) -> int:
-    try:
-        from polystream.models.progress import Bar  # here: other commands run without these packages
-        from polystream.models.resolve import resolve
-    except ImportError as error:
-        print(f"polystream convert: {error}; pip install polystream[model]", file=sys.stderr)
-        return 1
+    from polystream.models.progress import Bar  # here: no other command needs it
+
     bar = Bar(sys.stderr)
+    code, told = 1, ""
     try:
-        path = resolve(
-            options.file or knobs.model,
-            options.models_dir or knobs.models_dir,
-            quantization=options.quantization,
-            progress=bar.show,
-        )
-    except KeyboardInterrupt:
-        bar.close()
-        print("polystream convert: interrupted, nothing was left behind", file=sys.stderr)
-        return 130
+        from polystream.models.resolve import resolve  # here: other commands run without what it needs
+
+        model, models_dir = options.file or knobs.model, options.models_dir or knobs.models_dir
+        path = resolve(model, models_dir, quantization=options.quantization, progress=bar.show)
+        code, told = 0, str(path)
+    except ImportError as error:
+        told = f"{error}; pip install polystream[model]"
     except (OSError, ValueError) as error:  # a full disk; a file that cannot be converted
-        bar.close()
-        print(f"polystream convert: {' '.join(str(error).split())}", file=sys.stderr)
-        return 1
+        told = " ".join(str(error).split())
+    except KeyboardInterrupt:
+        code, told = 130, "interrupted, nothing was left behind"
     bar.close()
-    print(path)
-    return 0
+    if code:
+        told = f"polystream convert: {told}"
+    print(told, file=sys.stderr if code else sys.stdout)
+    return code
 
 
 def _engine(command: str, knobs: settings.Settings) -> str:

@@ -80,11 +80,13 @@ async def _events(
 
 
 async def _data(answer: http.Answer) -> AsyncIterator[bytes | None]:
-    """What each event carries; None for a keep-alive comment."""
+    """What each event carries; None for a keep-alive comment. A notice is a comment too, and passed over."""
     pending = False
     async for line in answer.lines():
         line = line.removesuffix(b"\r")
-        if line.startswith(b":"):
+        if line.startswith(b": notice {"):
+            json.loads(line.removeprefix(b": notice "))
+        elif line.startswith(b":"):
             yield None
         elif line:
             assert line.startswith(b"data: "), f"more than data: {line!r}"

@@ -29,7 +29,7 @@ class Answer:
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """The body, one HTTP chunk at a time. Raises `Broken` when it ends before its proper end."""
-        if self.status == 204 or self.headers.get("content-length") == "0":
+        if self.status in (204, 304) or self.headers.get("content-length") == "0":
             return
         try:
             if length := self.headers.get("content-length"):

@@ -7,14 +7,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.clients import Addresses, Events, Json, chat, grpc, rest, sse, websocket
+from tests.clients import Addresses, Events, Json, chat, grpc, grpcweb, rest, sse, websocket
 from tests.clients.answer import Answer, collect
 from tests.integration.upstream import MODEL, Call, Reply, Stage, Upstream, says
 
 FILE = Path(__file__).parents[1] / "cases" / "streaming.jsonl"
 DOORS: Json = {"ndjson": rest, "sse": sse, "websocket": websocket, "grpc": grpc, "chat": chat}
-#: A case's protocol → our door; gRPC-Web needs Envoy and comes with it.
-_DOOR_OF = {"rest": "ndjson", "sse": "sse", "ws": "websocket", "grpc": "grpc"}
+#: Those of a front door: gRPC-Web needs Envoy.
+FRONT_DOORS: Json = DOORS | {"grpc-web": grpcweb}
+#: A case's protocol → our door.
+_DOOR_OF = {"rest": "ndjson", "sse": "sse", "ws": "websocket", "grpc": "grpc", "grpc-web": "grpc-web"}
 #: A case's parameter that no request has → the setting of the server under test, and what one unit is worth.
 _SETTINGS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "stall_timeout_ms": ("STALL_TIMEOUT_S", lambda ms: ms / 1000),
@@ -42,6 +44,11 @@ class Case:
         return (*native, "chat") if over_chat else native
 
     @property
+    def direct(self) -> tuple[str, ...]:
+        """Those of its doors that need no proxy."""
+        return tuple(door for door in self.doors if door in DOORS)
+
+    @property
     def params(self) -> Json:
         """What the request or the server is set to."""
         return self.wanted["params"]
@@ -54,8 +61,15 @@ class Case:
     @property
     def plain(self) -> bool:
         """Whether any client on the direct path will do. (There is no gunicorn in ours.)"""
+        if self.in_process:
+            return False
         special = self.client or "ws_ping_interval_ms" in self.params
         return not special and self.wanted.get("path", {}).get("through") in (None, "gunicorn")
+
+    @property
+    def in_process(self) -> bool:
+        """Whether it is about an engine that computes a model itself (test_cases_model.py)."""
+        return self.upstream["dialect"] == "ctranslate2" or "tokenizer" in self.upstream
 
     @property
     def scripted(self) -> bool:
@@ -118,7 +132,7 @@ class Case:
 
 def start(door: str, server: Addresses, request: Json, **options: Any) -> Events:
     """Start a request over a door."""
-    return DOORS[door].start(server, request, **options)
+    return FRONT_DOORS[door].start(server, request, **options)
 
 
 async def ask(

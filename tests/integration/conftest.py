@@ -2,16 +2,21 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from tests.integration import small_model as small
 from tests.integration.articles import Doors, doors_of
 from tests.integration.front import Front
-from tests.integration.server import Server
+from tests.integration.server import ROOT, Server
+from tests.integration.up import Up
 from tests.integration.upstream import MODEL, Upstream
 
+#: Converted models of the tests, kept from one run to the next.
+MODELS = ROOT / "build" / "models"
 Serve = Callable[..., Awaitable[Server]]
 _running: list[Server] = []
 _read: dict[Server, int] = {}
@@ -54,27 +59,54 @@ async def serve() -> AsyncIterator[Serve]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def relay(shared: Serve, upstream: Upstream) -> Server:
-    """A server in front of the mock engine."""
-    return await shared(ENGINE_URL=upstream.url, DEFAULT_MODEL=MODEL)
+    """A server in front of the mock engine; its front door is open, so no test's clock counts the opening."""
+    server = await shared(ENGINE_URL=upstream.url, DEFAULT_MODEL=MODEL)
+    await server.front()
+    return server
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def scripted(shared: Serve) -> Server:
-    """A server whose engine plays scripts."""
-    return await shared(ENGINE_URL="scripted:")
+    """A server whose engine plays scripts; its front door is open as well."""
+    server = await shared(ENGINE_URL="scripted:")
+    await server.front()
+    return server
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def front(scripted: Server) -> Front:
+    """The front door of a server whose engine plays scripts: nginx and Envoy, as shipped."""
+    return await scripted.front()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def front_relay(relay: Server) -> Front:
+    """The front door of a server in front of the mock engine."""
+    return await relay.front()
+
+
+@pytest.fixture(scope="session")
+def small_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that `ENGINE_URL=ctranslate2:` takes, where a stand-in does the computing."""
+    return small.write(tmp_path_factory.mktemp("small-model"))
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def front(shared: Serve, upstream: Upstream) -> AsyncIterator[Front]:
-    """nginx and Envoy before `relay`."""
-    async with Front(await shared(ENGINE_URL=upstream.url, DEFAULT_MODEL=MODEL)) as running:
-        yield running
+async def real() -> AsyncIterator[Up]:
+    """All that `make run` starts, with the real model, which is converted once for all runs of the tests."""
+    up = Up(ENGINE_URL="", MODELS_DIR=MODELS, ENGINE_THREADS=1)
+    try:
+        yield await asyncio.to_thread(up.wait_until_ready)
+        await up.stop()
+        await up.all_gone()
+    finally:
+        up.kill_all()
 
 
 @pytest_asyncio.fixture(params=["direct", "front"], loop_scope="session")
-async def doors(request: pytest.FixtureRequest, relay: Server, front: Front) -> Doors:
+async def doors(request: pytest.FixtureRequest, relay: Server, front_relay: Front) -> Doors:
     """Where the articles' doors are, in front of the mock engine."""
-    return doors_of(relay if request.param == "direct" else front)
+    return doors_of(relay if request.param == "direct" else front_relay)
 
 
 async def _start(settings: dict[str, Any]) -> Server:

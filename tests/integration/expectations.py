@@ -62,7 +62,7 @@ def _error_code(run: Run, value: str) -> None:
 
 
 def _grpc_code(run: Run, values: list[str]) -> None:
-    if run.door == "grpc":
+    if run.door in ("grpc", "grpc-web"):
         assert run.wire["status"] in values
         assert run.answer.code == run.wire["reason"], "event and status tell different codes"
 
@@ -126,6 +126,16 @@ def _retry_changed(run: Run, value: bool) -> None:
         assert (b"\nretry:" in bytes(run.wire["raw"])) == value
 
 
+def _trailer_frame(run: Run, value: bool) -> None:
+    assert run.wire["trailer_frame"] is value
+
+
+def _expose_headers(run: Run, value: list[str]) -> None:
+    """Without it a browser's script does not see them, where a call is refused before its first message."""
+    exposed = run.wire["headers"]["access-control-expose-headers"].split(",")
+    assert set(value) <= {name.strip() for name in exposed}
+
+
 def _elsewhere(_: Run, __: Any) -> None:
     """Checked by a test of its own, named in tests/cases/README.md."""
 
@@ -150,6 +160,10 @@ _CHECKS: dict[str, Callable[[Run, Any], None]] = {
     "response_id": _response_id,
     "event_names_allowed": _event_names,
     "retry_changed": _retry_changed,
+    "trailer_frame": _trailer_frame,
+    "expose_headers": _expose_headers,
+    "config_check": _elsewhere,
+    "max_gap_ms": _elsewhere,
     "text_when_split_off": _elsewhere,
     "engine_steps_after_stop_max": _elsewhere,
 }

@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.integration.front import Front
+
 ROOT = Path(__file__).parents[2]
 #: A second or two; this long where other work fills the machine.
 START_S = 60
@@ -42,11 +44,20 @@ _DEFAULTS = {
 class Server:
     """One process. `rest`, `websocket` and `grpc` say where it listens; `log` holds its output by lines."""
 
-    def __init__(self, *, command: str = "serve", module: str = "polystream", **settings: Any):
+    def __init__(
+        self,
+        *,
+        command: str = "serve",
+        module: str = "polystream",
+        folder: Path | None = None,
+        **settings: Any,
+    ):
         self.rest = self.websocket = self.grpc = ""
         self.log: list[str] = []
         self.exit_code: int | None = None
         self._told = False
+        self._front: Front | None = None
+        self._opening = asyncio.Lock()
         self._wanted = {"rest", "websocket", "grpc"} if command == "serve" else {_REST.get(command, command)}
         self._news = threading.Condition()
         environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
@@ -55,6 +66,7 @@ class Server:
         self.process = subprocess.Popen(
             [sys.executable, "-m", module, command],
             env=environment,
+            cwd=folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -91,6 +103,17 @@ class Server:
         """The end of the log, for messages."""
         return "\n".join(self.log[-60:]) or "(no output)"
 
+    async def front(self) -> Front:
+        """The front door before it, with its settings as shipped; opened when it is first asked for."""
+        async with self._opening:
+            if self._front is None:
+                self._front = await Front(self).__aenter__()
+        return self._front
+
+    async def web(self) -> str:
+        """Where gRPC-Web is spoken: at the front door."""
+        return await (await self.front()).web()
+
     def signal(self, number: int) -> None:
         """Send a signal."""
         self._told = self._told or number == signal.SIGTERM
@@ -102,6 +125,9 @@ class Server:
 
     async def stop(self) -> None:
         """Ask it to stop, and check that it did so properly: exit code 0 and no fault in its log."""
+        if self._front is not None:
+            front, self._front = self._front, None
+            await front.stop()
         if self.process.poll() is None and not self._told:  # a second signal means: at once
             self.signal(signal.SIGTERM)
         code = await self.ended()
@@ -111,6 +137,8 @@ class Server:
 
     def kill(self) -> None:
         """End it at once, for tests that failed."""
+        if self._front is not None:
+            self._front.kill()
         if self.process.poll() is None:
             self.process.kill()
         self._ended(STOP_S)

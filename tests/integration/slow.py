@@ -13,7 +13,7 @@ from websockets.frames import Frame, Opcode
 
 from polystream.proto.polystream.v1 import streams_pb2 as pb
 from polystream.proto.polystream.v1.streams_pb2_grpc import StreamsStub
-from tests.clients import Addresses, Json, grpc, http
+from tests.clients import Addresses, Json, grpc, grpcweb, http
 from tests.clients.chat import to_chat
 from tests.clients.event import body
 from tests.clients.rest import NDJSON
@@ -23,7 +23,7 @@ from tests.clients.sse import SSE
 RECEIVE_BUFFER = 4096
 #: The same for gRPC: HTTP/2's initial window, which is not to grow.
 SMALL_WINDOW = {"grpc.http2.bdp_probe": 0, "grpc.http2.lookahead_bytes": 65535}
-_ID = re.compile(rb'"id":"(?:gen_|chatcmpl-)([^"]+)"')
+_ID = re.compile(rb'(?:gen_|chatcmpl-)([\w-]+)["\r]')
 
 
 class Reader(Protocol):
@@ -78,7 +78,10 @@ async def open_reader(door: str, server: Addresses, request: Json, stack: AsyncE
     if door == "grpc":
         channel = await stack.enter_async_context(grpc.opened(server, SMALL_WINDOW))
         return SlowCall(StreamsStub(channel).Start(ParseDict(request, pb.StartRequest())))
-    url, opening = _opening(door, server, request)
+    if door == "grpc-web":
+        url, opening = await _opening_web(server, request)
+    else:
+        url, opening = _opening(door, server, request)
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     stack.callback(sock.close)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
@@ -93,6 +96,12 @@ async def open_reader(door: str, server: Addresses, request: Json, stack: AsyncE
         assert handshake.startswith(b"HTTP/1.1 101"), handshake
         await loop.sock_sendall(sock, opening[1])
     return SlowSocket(sock)
+
+
+async def _opening_web(server: Any, request: Json) -> tuple[str, list[bytes]]:
+    url = f"{await server.web()}/polystream.v1.Streams/Start"
+    message = grpcweb.frame(ParseDict(request, pb.StartRequest()).SerializeToString())
+    return url, [http.head("POST", url, grpcweb.head(), message)]
 
 
 def _opening(door: str, server: Addresses, request: Json) -> tuple[str, list[bytes]]:

@@ -9,6 +9,7 @@ from tests.clients.answer import Answer
 from tests.integration.cases import Case, ask, load, start
 from tests.integration.conftest import Serve
 from tests.integration.expectations import Run, check
+from tests.integration.front import Front
 from tests.integration.server import Server
 from tests.integration.upstream import Reply, Upstream, writes
 from tests.integration.waiting import at_once
@@ -46,6 +47,18 @@ async def play(case: Case, door: str, server: Server, upstream: Upstream) -> Run
         events.append(event)
         answer.take(event)
     return Run(case, door, answer, events, wire, stage.calls if stage else [], time.monotonic())
+
+
+async def test_a_failure_in_mid_answer_reaches_a_browser_B107(front: Front, upstream: Upstream):
+    """As a last event and as a status in the frame of trailers, since browsers show no HTTP trailers."""
+    case = load()["B107"]
+    wire: dict[str, Any] = {}
+    answer = Answer()
+    origin = {"Origin": "http://page.example"}
+    events = [event async for event in start("grpc-web", front, case.request(), wire=wire, headers=origin)]
+    for event in events:
+        answer.take(event)
+    check(Run(case, "grpc-web", answer, events, wire, [], time.monotonic()))
 
 
 @pytest.mark.parametrize("door", load()["B32"].doors)

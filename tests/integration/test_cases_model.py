@@ -2,36 +2,35 @@
 every protocol the case names.
 """
 
-import json
+import asyncio
 import os
+import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.clients import Wire, http, websocket
 from tests.clients.answer import Answer
 from tests.integration.cases import Case, ask, load
 from tests.integration.conftest import Serve
-from tests.integration.server import ROOT, Server
+from tests.integration.server import Server
+from tests.integration.small_model import Steps, stand_in
 from tests.integration.waiting import at_once
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-STAND_IN = Path(__file__).parent / "stand_in"
-Model = Callable[[list[dict[str, Any]]], Any]
+Model = Callable[[Steps], Awaitable[Server]]
 
 
 @pytest.fixture
 def model(serve: Serve, small_model: Path) -> Model:
     """`await model(steps)`: a server whose embedded model says these steps."""
 
-    async def start(steps: list[dict[str, Any]]) -> Server:
-        path = os.pathsep.join(map(str, (STAND_IN, ROOT / "services", ROOT)))
-        return await serve(
-            ENGINE_URL="ctranslate2:", MODEL=small_model, STEPS=json.dumps(steps), PYTHONPATH=path
-        )
+    async def start(steps: Steps) -> Server:
+        return await serve(ENGINE_URL="ctranslate2:", **stand_in(small_model, steps))
 
     return start
 
@@ -39,8 +38,11 @@ def model(serve: Serve, small_model: Path) -> Model:
 async def over_all(case: Case, server: Server, **more: Any) -> list[Answer]:
     """The case's request over each of its protocols at once."""
     request = {"prompt": case.wanted["prompt"], "temperature": 0} | more
-    doors = [*case.doors, "chat"]
-    return await at_once(*(ask(door, server, request) for door in doors), names=tuple(doors))
+    doors = tuple(dict.fromkeys([*case.doors, "chat"]))
+    options = {"chat": {"include_usage": True}}
+    return await at_once(
+        *(ask(door, server, request, **options.get(door, {})) for door in doors), names=doors
+    )
 
 
 async def test_blanks_between_words_stay_B20(model: Model):
@@ -70,15 +72,39 @@ async def test_the_prompt_begins_once_B114(model: Model):
 async def test_an_error_in_the_worker_ends_the_answer_B116(model: Model):
     case = load()["B116"]
     server = await model(case.upstream["steps"])
-    threads = count_threads(server)
-    for _ in range(2):  # a worker that was lost would be missed
+    request = {"prompt": case.wanted["prompt"], "temperature": 0}
+    threads = 0
+    for door in [*case.doors, "chat"]:  # one after the other: a batch breaks for all who are in it
         began = time.monotonic()
-        for answer in await over_all(case, server):
-            assert answer.text == case.expect["text"]
-            assert answer.code == "internal"
+        answer = await ask(door, server, request)
         assert time.monotonic() - began < case.expect["done_within_ms_after_last_write"] / 1000
-        threads = max(threads, count_threads(server)) if _ == 0 else threads
+        assert (answer.text, answer.code) == (case.expect["text"], "internal")
+        threads = threads or count_threads(server)
     assert count_threads(server) - threads == case.expect["threads_leaked"]
+
+
+async def test_a_model_that_blocks_its_thread_stalls_nobody_else_B69(model: Model):
+    case = load()["B69"]
+    server = await model([{"piece": "▁so"}, {"block_ms": 1500}, {"piece": "▁far"}, {"finish": "stop"}])
+    answering = asyncio.ensure_future(ask("ndjson", server, {"prompt": "hi"}))
+    took = []
+    while not answering.done():
+        began = time.monotonic()
+        assert (await http.fetch("GET", f"{server.rest}/healthz"))[0].status == 200
+        took.append((time.monotonic() - began) * 1000)
+    assert (await answering).text == "so far"
+    assert statistics.quantiles(took, n=100)[98] <= case.expect["healthz_p99_ms"]
+
+
+async def test_pings_are_answered_while_a_model_blocks_its_thread_B92(model: Model):
+    case = load()["B92"]
+    names = ("ping_interval", "ping_timeout")
+    pings = {name: case.params[f"ws_{name}_ms"] / 1000 for name in names}
+    server = await model([{"piece": "▁so"}, {"block_ms": 3000}, {"piece": "▁far"}, {"finish": "stop"}])
+    answer, wire = Answer(), Wire()
+    async for event in websocket.start(server, {"prompt": "hi"}, wire=wire, **pings):
+        answer.take(event)
+    assert (answer.text, wire["close_code"]) == ("so far", case.expect["close_code"])
 
 
 def count_threads(server: Server) -> int:

@@ -8,7 +8,7 @@ import pytest
 from tests.clients import Broken, Refused, Wire, http, rest, sse
 from tests.clients.answer import Answer, collect
 from tests.clients.event import body
-from tests.integration.cases import DOORS, ask, load, native_id
+from tests.integration.cases import DOORS, FRONT_DOORS, ask, load, native_id
 from tests.integration.server import Server
 from tests.integration.upstream import Upstream
 from tests.integration.waiting import at_once
@@ -94,7 +94,7 @@ async def test_every_reader_of_a_generation_that_broke_is_told_so_B89(scripted: 
 
     async def over(door: str) -> None:
         request, first = case.request(), Answer()
-        async with aclosing(DOORS[door].start(scripted, request)) as events:
+        async with aclosing(FRONT_DOORS[door].start(scripted, request)) as events:
             first.take(await anext(events))
             readers = [
                 collect(DOORS[other].follow(scripted, native_id(first))) for other in DOORS if other != "chat"

@@ -12,6 +12,7 @@ from tests.clients.rest import NDJSON
 from tests.clients.sse import SSE
 from tests.integration.cases import ask, load, start
 from tests.integration.conftest import Serve
+from tests.integration.front import Front
 from tests.integration.server import Server
 from tests.integration.silence import SilenceProxy
 from tests.integration.upstream import MODEL, Upstream
@@ -26,7 +27,7 @@ _LISTENER = {"websocket": "websocket", "grpc": "grpc"}
 
 @pytest.mark.parametrize("id", IMPATIENT)
 async def test_a_silent_engine_does_not_cost_the_connection(id: str, shared: Serve, upstream: Upstream):
-    """Through a proxy that cuts silent connections; nginx and Envoy themselves come with their files."""
+    """Through a proxy that cuts silent connections and measures their silence."""
     case = load()[id]
     settings = {"HEARTBEAT_S": 1, "STATUS_HOLD_S": 1}
     server = await shared(ENGINE_URL=upstream.url, DEFAULT_MODEL=MODEL, **settings)
@@ -42,17 +43,51 @@ async def test_a_silent_engine_does_not_cost_the_connection(id: str, shared: Ser
         assert answer.heartbeats >= case.expect.get("heartbeats_min", 3) - (door == "chat")
         assert len(stage.calls) == 1
 
+    await at_once(*map(over, case.direct), names=case.direct)
+
+
+@pytest.mark.parametrize("id", IMPATIENT)
+async def test_a_silent_engine_does_not_cost_the_connection_at_the_front_door(
+    id: str, shared: Serve, upstream: Upstream
+):
+    """The same through nginx and Envoy themselves, as impatient as the case has it."""
+    case = load()[id]
+    settings = {"HEARTBEAT_S": 1, "STATUS_HOLD_S": 1}
+    server = await shared(ENGINE_URL=upstream.url, DEFAULT_MODEL=MODEL, **settings)
+
+    async def over(door: str) -> None:
+        stage = case.stage(upstream)
+        answer = await ask(door, front, case.request(stage))
+        assert answer.text == case.expect["text"]
+        assert answer.reason == "stop"
+        assert answer.heartbeats >= case.expect.get("heartbeats_min", 3) - (door == "chat")
+        assert len(stage.calls) == 1
+
+    async with Front(server, silence_s=IMPATIENT[id], idle_s=IMPATIENT[id]) as front:
+        await at_once(*map(over, case.doors), names=case.doors)
+
+
+async def test_a_long_answer_has_no_time_limit_at_the_front_door_B55(front_relay: Front, upstream: Upstream):
+    """18 seconds: longer than Envoy's route timeout when nobody sets it."""
+    case = load()["B55"]
+
+    async def over(door: str) -> None:
+        answer = await ask(door, front_relay, case.request(case.stage(upstream)))
+        assert (answer.text, answer.reason) == (case.expect["text"], "stop")
+
     await at_once(*map(over, case.doors), names=case.doors)
 
 
-async def test_every_token_arrives_when_it_is_said_B59(relay: Server, upstream: Upstream):
-    """On the direct path; the headers are what keeps proxies from buffering."""
+@pytest.mark.parametrize("path", ["direct", "front"])
+async def test_every_token_arrives_when_it_is_said_B59(path: str, relay: Server, upstream: Upstream):
+    """The headers are what keeps further proxies from buffering."""
+    server = relay if path == "direct" else await relay.front()
     case = load()["B59"]
 
     async def over(door: str) -> None:
         wire: Wire = {}
         answer, came = Answer(numbered=door != "chat"), [time.monotonic()]
-        async for event in start(door, relay, case.request(case.stage(upstream)), wire=wire):
+        async for event in start(door, server, case.request(case.stage(upstream)), wire=wire):
             answer.take(event)
             if event["type"] == "text":
                 came.append(time.monotonic())
@@ -62,6 +97,20 @@ async def test_every_token_arrives_when_it_is_said_B59(relay: Server, upstream: 
         assert max(gaps) <= case.expect["max_gap_ms"]
         assert wire["headers"]["x-accel-buffering"] == case.expect["headers"]["x-accel-buffering"]
         assert wire["headers"]["cache-control"] == "no-cache, no-transform"
+
+    await at_once(*map(over, case.doors), names=case.doors)
+
+
+async def test_nothing_at_the_front_door_holds_a_stream_back_B62(front_relay: Front, upstream: Upstream):
+    case = load()["B62"]
+
+    async def over(door: str) -> None:
+        answer, gap, before = Answer(numbered=door != "chat"), 0.0, time.monotonic()
+        async for event in start(door, front_relay, case.request(case.stage(upstream))):
+            answer.take(event)
+            gap, before = max(gap, time.monotonic() - before), time.monotonic()
+        assert answer.text == case.expect["text"]
+        assert gap * 1000 <= case.expect["max_gap_ms"]
 
     await at_once(*map(over, case.doors), names=case.doors)
 

@@ -6,14 +6,15 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from tests.clients import chat
+from tests.clients import chat, rest
 from tests.clients.answer import Answer
 from tests.integration.cases import ask
-from tests.integration.conftest import Serve
-from tests.integration.server import ROOT
+from tests.integration.conftest import MODELS, Serve
+from tests.integration.up import Up
 from tests.integration.waiting import at_once
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -22,8 +23,6 @@ QUESTION = {"prompt": "What is the capital of France?", "temperature": 0}
 STORY = "Tell me a story about a whale, a bell and the number 1024."
 #: Cuts tried; each goes on to the answer's end.
 CUTS = 8
-#: Converted models of the tests, kept from one run to the next.
-MODELS = ROOT / "build" / "models"
 
 
 @pytest.fixture(scope="session")
@@ -44,16 +43,16 @@ def convert() -> Callable[[str], Path]:
     return converted
 
 
-async def test_it_knows_the_capital_of_france_over_every_protocol(
-    serve: Serve, convert: Callable[[str], Path]
-):
-    model = await serve(command="model", MODEL=convert("int8"), MODEL_PORT=0, ENGINE_THREADS=1)
-    server = await serve(ENGINE_URL=f"{model.rest}/v1")
-    doors = ("ndjson", "sse", "websocket", "grpc", "chat")
-    for answer in await at_once(*(ask(door, server, QUESTION) for door in doors), names=doors):
+async def test_it_knows_the_capital_of_france_through_the_front_door(real: Up):
+    behind = SimpleNamespace(
+        rest=real.rest, websocket=real.websocket, grpc=real.rest.partition("://")[2], web=real.web
+    )
+    doors = ("ndjson", "sse", "websocket", "grpc", "grpc-web", "chat")
+    for answer in await at_once(*(ask(door, behind, QUESTION) for door in doors), names=doors):
         assert "Paris" in answer.text
-        assert answer.reason == "stop"
-    assert answer.model == "smollm2"
+        assert (answer.reason, answer.model) == ("stop", "smollm2")
+    text = "".join([event["text"] async for event in rest.start(behind, QUESTION, form=rest.TEXT)])
+    assert "Paris" in text
 
 
 async def test_requests_at_once_are_decoded_together_and_end_each_in_its_time(
@@ -81,5 +80,5 @@ async def test_it_goes_on_exactly_where_an_answer_was_cut(serve: Serve, convert:
     for cut in random.Random(8).sample(range(1, len(texts)), CUTS):
         said = {"role": "assistant", "content": "".join(texts[:cut])}
         more = {"messages": [user, said], "continue_final_message": True, "add_generation_prompt": False}
-        rest = await ask("chat", server, asked | more | {"max_tokens": 40 - cut})
-        assert said["content"] + rest.text == whole.text, f"cut behind {cut} tokens"
+        end = await ask("chat", server, asked | more | {"max_tokens": 40 - cut})
+        assert said["content"] + end.text == whole.text, f"cut behind {cut} tokens"

@@ -15,7 +15,7 @@ import pytest
 
 from tests.clients import Events
 from tests.clients.answer import Answer, collect
-from tests.integration.cases import DOORS
+from tests.integration.cases import DOORS, FRONT_DOORS
 from tests.integration.server import Server
 from tests.integration.upstream import Reply, Upstream, says
 from tests.integration.waiting import at_once
@@ -23,13 +23,17 @@ from tests.integration.waiting import at_once
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 SEED = int(os.environ.get("CUTS_SEED", "20261130"))
-GENERATIONS = 100
+#: Where the doors are -> how many generations are cut there.
+GENERATIONS = {"direct": 100, "front": 40}
 CUTS_EACH = 6
 #: Events read at most before a cut; a generation has more than CUTS_EACH times as many.
 MOST_EVENTS = 6
 #: Longest life of a connection that is cut while it is being opened.
 OPENING_S = 0.005
-NATIVE = tuple(door for door in DOORS if door != "chat")
+NATIVE = {
+    "direct": tuple(door for door in DOORS if door != "chat"),
+    "front": tuple(door for door in FRONT_DOORS if door != "chat"),
+}
 WORDS = (
     "log ",
     "日本語",
@@ -76,14 +80,15 @@ async def cut_after(events: Events, number: int, answer: Answer) -> None:
 class Generation:
     """One generation and its restless reader."""
 
-    def __init__(self, server: Server, number: int):
+    def __init__(self, server: Any, doors: tuple[str, ...], number: int):
         self.history: list[Any] = []
         self.answer = Answer()
         self.cuts = 0
         self._server = server
+        self._doors = doors
         self._rng = random.Random(f"{SEED}-{number}")
-        self._key = f"cuts-{SEED}-{number}"
-        self._door = self._rng.choice(NATIVE)
+        self._key = f"cuts-{SEED}-{len(doors)}-{number}"
+        self._door = self._rng.choice(self._doors)
         size = self._rng.randint(CUTS_EACH * MOST_EVENTS + 1, 70)
         self.pieces = [self._rng.choice(WORDS) for _ in range(size)]
         script = {"pieces": self.pieces, "pace_ms": self._rng.choice((0, 1, 3, 8))}
@@ -105,10 +110,10 @@ class Generation:
         """Follow over any door; before the id is known, start again with the same key over the same one."""
         if self.answer.id is None:
             self.history.append(f"start {self._door}")
-            return DOORS[self._door].start(self._server, self._request, idempotency_key=self._key)
-        door = self._rng.choice(NATIVE)
+            return FRONT_DOORS[self._door].start(self._server, self._request, idempotency_key=self._key)
+        door = self._rng.choice(self._doors)
         self.history.append(f"follow {door} after {self.answer.seq}")
-        return DOORS[door].follow(self._server, self.answer.id, self.answer.seq)
+        return FRONT_DOORS[door].follow(self._server, self.answer.id, self.answer.seq)
 
     async def _cut(self) -> None:
         number = self._rng.randint(0, MOST_EVENTS)
@@ -122,11 +127,14 @@ class Generation:
         self.history.append(f"cut at {self.answer.seq}")
 
 
-async def test_text_and_digest_survive_every_cut_and_change_of_protocol(scripted: Server):
-    generations = [Generation(scripted, number) for number in range(GENERATIONS)]
+@pytest.mark.parametrize("path", GENERATIONS)
+async def test_text_and_digest_survive_every_cut_and_change_of_protocol(path: str, scripted: Server):
+    """To the server itself, and through nginx and Envoy, where a cut has two connections to travel over."""
+    server = scripted if path == "direct" else await scripted.front()
+    generations = [Generation(server, NATIVE[path], number) for number in range(GENERATIONS[path])]
     await at_once(*(generation.run() for generation in generations))
-    assert sum(generation.cuts for generation in generations) >= 500
-    assert len({generation.answer.id for generation in generations}) == GENERATIONS
+    assert sum(generation.cuts for generation in generations) >= 5 * GENERATIONS[path]
+    assert len({generation.answer.id for generation in generations}) == GENERATIONS[path]
 
 
 @pytest.mark.parametrize("door", DOORS)

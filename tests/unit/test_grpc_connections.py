@@ -1,31 +1,32 @@
-"""The gRPC server's connections: pings, floods, GOAWAY from either side, and the drain."""
+"""The gRPC server's connections: pings, GOAWAY from either side, and the drain."""
 
 import asyncio
-from typing import Any
 
 import pytest
 from h2 import events
+from h2.connection import H2Connection
 from h2.errors import ErrorCodes
 from h2.settings import SettingCodes
 
 from polystream.protocols.grpc_call import Call
-from polystream.protocols.grpc_connection import LINGER_S, PING_ANSWER_S, UNREAD_MAX_BYTES
+from polystream.protocols.grpc_connection import LINGER_S, PING_ANSWER_S
 from polystream.protocols.grpc_frames import prefixed
-from polystream.protocols.grpc_http2 import CONTROL_MAX, HEADERS_MAX_BYTES, RESETS_MAX, STREAMS_MAX
+from polystream.protocols.grpc_http2 import HEADERS_MAX_BYTES, STREAMS_MAX
 from tests.clock import jumping, settle
-from tests.grpc_peer import HEARTBEAT_S, Peer
-
-
-async def wait(message: bytes, call: Call) -> bytes:
-    """Answers in an hour."""
-    await asyncio.sleep(3600)
-    return b"done"
-
-
-def ended_with(peer: Peer) -> list[tuple[Any, int | None]]:
-    """The GOAWAYs that a client was sent: code and last stream."""
-    return [(event.error_code, event.last_stream_id) for event in peer.of(events.ConnectionTerminated)]
-
+from tests.grpc_peer import (
+    DATA,
+    END_STREAM,
+    GOAWAY,
+    HEARTBEAT_S,
+    PING,
+    WINDOW,
+    WINDOW_UPDATE,
+    Held,
+    Peer,
+    ended_with,
+    frame,
+    wait,
+)
 
 # --- the beginning ------------------------------------------------------------------------------------------
 
@@ -59,7 +60,7 @@ async def test_a_head_that_is_too_large_ends_the_connection():
     assert ended_with(peer) == [(ErrorCodes.ENHANCE_YOUR_CALM, 1)]
 
 
-# --- pings and floods ---------------------------------------------------------------------------------------
+# --- pings --------------------------------------------------------------------------------------------------
 
 
 @jumping
@@ -81,86 +82,6 @@ async def test_a_connection_that_answers_no_ping_is_closed_and_its_calls_end():
     await asyncio.sleep(2)
     assert peer.transport.closed
     assert (peer.service.tasks, peer.service.connections) == (set(), set())
-
-
-@jumping
-async def test_clients_may_ping_as_often_as_they_like_but_not_without_end():
-    peer = Peer(Say=wait)
-    stream_id = peer.call()
-    for _ in range(3):
-        await asyncio.sleep(1)
-        for _ in range(CONTROL_MAX // 10):
-            peer.h2.ping(b"12345678")
-        peer.exchange()
-    assert len(peer.of(events.PingAckReceived)) == 3 * CONTROL_MAX // 10
-    assert (ended_with(peer), peer.status(stream_id)) == ([], None)
-    for _ in range(CONTROL_MAX + 1):
-        peer.h2.ping(b"12345678")
-    peer.exchange()
-    assert ended_with(peer) == [(ErrorCodes.ENHANCE_YOUR_CALM, 1)]
-    await settle()
-    assert peer.service.tasks == set()
-
-
-@pytest.mark.parametrize("kind", ["settings", "empty data", "windows"])
-@jumping
-async def test_frames_that_carry_nothing_are_counted(kind: str):
-    peer = Peer(Say=wait)
-    stream_id = 0 if kind == "windows" else peer.call(message=None, end=False)
-    for _ in range(CONTROL_MAX + 1):
-        match kind:
-            case "settings":
-                peer.h2.update_settings({SettingCodes.MAX_FRAME_SIZE: 16_384})
-            case "empty data":
-                peer.h2.send_data(stream_id, b"")
-            case "windows":
-                peer.h2.increment_flow_control_window(1)
-    peer.exchange()
-    assert ended_with(peer) == [(ErrorCodes.ENHANCE_YOUR_CALM, stream_id)]
-
-
-@jumping
-async def test_a_client_with_a_call_may_open_its_windows_as_often_as_it_likes():
-    peer = Peer(Say=wait)
-    peer.call()
-    for _ in range(CONTROL_MAX + 1):
-        peer.h2.increment_flow_control_window(1)
-    peer.exchange()
-    assert ended_with(peer) == []
-
-
-@jumping
-async def test_calls_that_are_reset_at_once_are_bounded_and_those_of_a_busy_client_are_not():
-    peer = Peer(Say=wait)
-    for _ in range(2):  # a client that gives up all it has, and once more a second later
-        await asyncio.sleep(1)
-        begun = [peer.call() for _ in range(STREAMS_MAX)]
-        for stream_id in begun:
-            peer.h2.reset_stream(stream_id, ErrorCodes.CANCEL)
-        peer.exchange()
-        await settle()
-        assert (ended_with(peer), peer.service.tasks) == ([], set())
-    await asyncio.sleep(1)
-    for _ in range(RESETS_MAX + 1):
-        stream_id = peer.h2.get_next_available_stream_id()
-        fields = [(":method", "POST"), (":scheme", "http"), (":path", "/t.T/Say"), (":authority", "t")]
-        peer.h2.send_headers(stream_id, [*fields, ("content-type", "application/grpc")])
-        peer.h2.reset_stream(stream_id, ErrorCodes.CANCEL)
-    peer.exchange()
-    assert [code for code, _ in ended_with(peer)] == [ErrorCodes.ENHANCE_YOUR_CALM]
-
-
-@jumping
-async def test_a_client_that_reads_no_answers_to_its_pings_is_closed():
-    peer = Peer()
-    peer.connection.pause_writing()
-    for _ in range(UNREAD_MAX_BYTES // 17 // 9000 + 1):
-        assert not peer.transport.closed
-        for _ in range(9000):  # of 17 bytes each, and fewer than a second may have
-            peer.h2.ping(b"12345678")
-        peer.connection.data_received(peer.h2.data_to_send())
-        await asyncio.sleep(1)
-    assert peer.transport.closed
 
 
 # --- GOAWAY -------------------------------------------------------------------------------------------------
@@ -290,3 +211,51 @@ async def test_nothing_is_said_to_a_client_that_has_said_goodbye():
     assert peer.transport.ended
     peer.h2.ping(b"12345678")
     peer.connection.data_received(peer.h2.data_to_send())  # the transport would refuse an answer
+
+
+@jumping
+async def test_frames_behind_a_goaway_of_the_client_are_taken_with_those_before_it():
+    async def slow(message: bytes, call: Call) -> None:
+        call.send_initial_metadata()
+        await call.write(bytes(2 * WINDOW))
+
+    peer = Peer(Say=slow)
+    stream_id = peer.call(end=False)
+    more = frame(WINDOW_UPDATE, 0, WINDOW.to_bytes(4, "big")) * 2
+    for number in (0, stream_id):
+        more += frame(WINDOW_UPDATE, number, (2 * WINDOW).to_bytes(4, "big"))
+    ping, end = frame(PING, 0, b"12345678"), frame(DATA, stream_id, b"", END_STREAM)
+    peer.connection.data_received(ping + frame(GOAWAY, 0, bytes(8)) + end + more)
+    await settle()
+    assert peer.transport.ended
+    peer.h2.increment_flow_control_window(4 * WINDOW)
+    peer.h2.increment_flow_control_window(4 * WINDOW, stream_id)
+    peer.h2.end_stream(stream_id)
+    peer.receive()
+    assert (len(peer.body(stream_id)), peer.status(stream_id)) == (2 * WINDOW + 5, 0)
+    assert len(peer.of(events.PingAckReceived)) == 1
+
+
+# --- many calls ---------------------------------------------------------------------------------------------
+
+
+@jumping
+async def test_a_new_call_is_as_cheap_with_many_open_and_those_that_are_gone_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    peer, walked, walk = Peer(Hold=Held()), [], H2Connection._open_streams
+
+    def counted(h2: H2Connection, remainder: int) -> int:
+        walked.append(len(h2.streams) if h2 is peer.connection.h2 else 0)
+        return walk(h2, remainder)
+
+    monkeypatch.setattr(H2Connection, "_open_streams", counted)
+    begun = [peer.call("Hold") for _ in range(STREAMS_MAX)]
+    for _ in range(2):
+        await asyncio.sleep(1)
+        for stream_id in begun:
+            peer.h2.reset_stream(stream_id, ErrorCodes.CANCEL)
+        begun = [peer.call("Hold") for _ in range(STREAMS_MAX)]
+    assert sum(walked) < 3 * 3 * STREAMS_MAX
+    assert len(peer.connection.h2.streams) < 3 * STREAMS_MAX
+    assert ended_with(peer) == []

@@ -7,7 +7,6 @@ reads in at once only what is common to all, and the rest token by token.
 """
 
 import asyncio
-import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -21,8 +20,6 @@ from polystream.engines.ctranslate2_job import Job, Step
 LENGTHS_APART = 32
 #: What a client that finds the queue full is asked to wait, seconds.
 RETRY_AFTER_S = 5.0
-
-logger = logging.getLogger(__name__)
 
 
 class Generator(Protocol):
@@ -106,8 +103,6 @@ class Batches:
 
     def _ended(self, jobs: list[Job], computed: "asyncio.Future[None]") -> None:
         error = computed.exception()
-        if error is not None:
-            logger.error("a batch of the embedded model broke", exc_info=error)
         for job in jobs:
             job.fail(error or UpstreamIncomplete("The model's worker ended without saying so."))
         self._running.difference_update(jobs)

@@ -23,10 +23,12 @@ class Cutter:
     def feed(self, data: bytes, last: bool = False) -> list[str]:
         """The lines that are complete by now, without their ends; `last`: what is left is one, too."""
         *lines, self._rest = (self._rest + self._decoder.decode(data, last)).split("\n")
-        if last or len(self._rest) > LONGEST:
-            lines += [self._rest] if self._rest else []
+        whole = [piece for line in lines for piece in _pieces(line.rstrip("\r"))]
+        *more, self._rest = _pieces(self._rest)
+        if last and self._rest:
+            more.append(self._rest)
             self._rest = ""
-        return [piece for line in lines for piece in _pieces(line.rstrip("\r"))]
+        return whole + more
 
 
 def _pieces(line: str) -> list[str]:

@@ -41,10 +41,11 @@ def render(
     """
     folder = folder.resolve()
     files = from_repository("frontend/nginx")
+    built = files.parent / "dist"
     values = {
         "RUN_DIR": folder,
         "CONF_DIR": files,
-        "HTML_DIR": files / "html",
+        "HTML_DIR": built if (built / "index.html").is_file() else files / "html",
         "ACCESS_LOG": folder / "access.log",
         "ERROR_LOG": folder / "error.log",
         "WORKER_PROCESSES": 1,

@@ -100,8 +100,8 @@ class Part:
         """How it ended, and its last lines."""
         status = self.ended.result()
         how = f"exited with status {status}" if status >= 0 else f"was killed by {_signal(-status)}"
-        last = [f"    {line}" for line in self._tail]
-        return "\n".join([f"{self.name} {how}; its last words:" if last else f"{self.name} {how}", *last])
+        last = ["its last lines were:", *(f"    {line}" for line in self._tail)] if self._tail else []
+        return "\n".join([f"{self.name} {how}", *last])
 
     def said(self, words: str) -> bool:
         """Whether its last lines hold these words."""

@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 from polystream.local.part import Trouble
 
@@ -45,6 +46,18 @@ def holder(host: str, port: int) -> str:
     return ""
 
 
+def meet(host: str, listening: str, order: Literal["little", "big"] = sys.byteorder) -> bool:
+    """Whether a listener, as the kernel spells it (words in the machine's order), keeps us from `host`."""
+    words = [int(listening[at : at + 8], 16) for at in range(0, len(listening), 8)]
+    theirs = ipaddress.ip_address(b"".join(word.to_bytes(4, order) for word in words))
+    try:
+        ours = ipaddress.ip_address(host)
+    except ValueError:  # a name
+        return True
+    mapped = getattr(theirs, "ipv4_mapped", None) or theirs
+    return ours.is_unspecified or theirs.is_unspecified or ours in (theirs, mapped)
+
+
 def _shared(wanted: dict[str, int]) -> dict[int, list[str]]:
     """The ports that several settings want."""
     names: dict[int, list[str]] = {}
@@ -74,20 +87,8 @@ def _inodes(host: str, port: int) -> Iterator[str]:
             continue
         for fields in map(str.split, lines):
             address, _, number = fields[1].partition(":")
-            if fields[3] == _LISTENING and int(number, 16) == port and _meet(host, address):
+            if fields[3] == _LISTENING and int(number, 16) == port and meet(host, address):
                 yield f"socket:[{fields[9]}]"
-
-
-def _meet(host: str, listening: str) -> bool:
-    """Whether a listener, as the kernel spells it (words in the machine's order), keeps us from `host`."""
-    words = [int(listening[at : at + 8], 16) for at in range(0, len(listening), 8)]
-    theirs = ipaddress.ip_address(b"".join(word.to_bytes(4, sys.byteorder) for word in words))
-    try:
-        ours = ipaddress.ip_address(host)
-    except ValueError:  # a name
-        return True
-    mapped = getattr(theirs, "ipv4_mapped", None) or theirs
-    return ours.is_unspecified or theirs.is_unspecified or ours in (theirs, mapped)
 
 
 def _entries(folder: Path) -> list[Path]:

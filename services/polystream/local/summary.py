@@ -11,7 +11,7 @@ _SOCKET = (
     "import json; from websockets.sync.client import connect; "
     "socket = connect('ws://%s/v1/streams'); "
     "socket.send(json.dumps({'type': 'start', 'ref': 'a', 'request': {'prompt': 'Hello'}})); "
-    "[print(line) or json.loads(line)['type'] in ('finished', 'failed') and socket.close() for line in socket]"
+    "[print(it) or json.loads(it)['type'] in ('finished', 'failed') and socket.close() for it in socket]"
 )
 _STUBS = (
     "import grpc; from polystream.proto.polystream.v1 import streams_pb2 as pb, streams_pb2_grpc as rpc; "

@@ -38,6 +38,8 @@ _EXIT_S = 10.0
 _PROXY_EXIT_S = 3.0
 #: Free ports that a proxy may lose to others.
 _TRIES = 3
+#: How a proxy says that somebody was faster: "Address already in use" by glibc, "Address in use" by musl.
+_TAKEN = "in use"
 #: Of others' engines; none of it is meant for the embedded model.
 _OTHERS = ("ENGINE_KEY", "ENGINE_HEADERS", "OPENAI_API_VERSION", "OPENAI_API_KEY", "OPENAI_CHAT_ENGINE")
 
@@ -74,6 +76,11 @@ class Topology:
     def names(self) -> list[str]:
         """The parts, in the order in which they start."""
         return ["model"] * self.embedded + ["gateway", "envoy", "nginx"]
+
+    @property
+    def started(self) -> bool:
+        """Whether there is anything to stop."""
+        return bool(self._parts)
 
     def check_ports(self) -> None:
         """Raises `Trouble` that names every setting whose port cannot be had."""
@@ -155,7 +162,7 @@ class Topology:
             try:
                 await self._get_ready(part, probe(reached(listen)), START)
             except Trouble:
-                if port or not left or not part.said("ddress already in use"):
+                if port or not left or not part.said(_TAKEN):
                     raise
                 continue
             return reached(listen)

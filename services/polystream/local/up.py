@@ -22,6 +22,8 @@ from polystream.settings import Settings
 
 logger = logging.getLogger(__name__)
 
+#: Values of HOST with which `localhost` reaches it.
+_LOCAL = ("127.0.0.1", "0.0.0.0", "localhost")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -61,18 +63,19 @@ class Up:
         self._end: asyncio.Future[str] = loop.create_future()
         for number in _SIGNALS:
             loop.add_signal_handler(number, self._on_signal, number)
-        self._say(f"starting {', '.join(self._topology.names)}")
         starting = asyncio.create_task(self._start())
         trouble = await self._end
         starting.cancel()
         await asyncio.wait({starting})
         await self._topology.stop()
-        self._say(f"all has stopped, because: {trouble.splitlines()[0]}" if trouble else "all has stopped")
+        if self._topology.started:
+            self._say(f"all has stopped, because {trouble.splitlines()[0]}" if trouble else "all has stopped")
         return 1 if trouble else 0
 
     async def _start(self) -> None:
         try:
             self._topology.check_ports()
+            self._say(f"starting {', '.join(self._topology.names)}")
             front, grpc = await self._topology.start()
             _, state = await ask(front, "GET", "/readyz")
             place = Place(self._known(front), self._known(grpc), self._engine, json.loads(state))
@@ -87,9 +90,7 @@ class Up:
 
     def _known(self, address: str) -> str:
         """The address as people type it."""
-        return (
-            address.replace("127.0.0.1", "localhost") if self._host in ("127.0.0.1", "0.0.0.0") else address
-        )
+        return address.replace("127.0.0.1", "localhost") if self._host in _LOCAL else address
 
     def _on_signal(self, number: int) -> None:
         if self._end.done():
@@ -105,8 +106,10 @@ class Up:
     def _stop_for(self, trouble: str) -> None:
         if not self._end.done():
             self._end.set_result(trouble)
-            for line in (*trouble.splitlines(), "stopping all others"):
+            for line in trouble.splitlines():
                 self._say(line)
+            if self._topology.started:
+                self._say("stopping all others")
 
     def _say(self, text: str) -> None:
         self._printer.line("up", text)

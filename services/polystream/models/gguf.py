@@ -14,6 +14,7 @@ import numpy as np
 
 from polystream.models.digests import digest
 from polystream.models.errors import Refused
+from polystream.models.folder import FORMAT
 from polystream.models.metadata import Metadata, read
 from polystream.models.network import Network
 from polystream.models.progress import Progress, unheard
@@ -23,8 +24,6 @@ from polystream.models.staging import exclusive, new_folder
 from polystream.models.tokenizer import Vocabulary, read_vocabulary
 from polystream.models.weights import QUANTIZATIONS
 
-#: Of polystream.json and what stands beside it; a folder of another one is converted anew.
-FORMAT = 1
 _SLUG_MAX = 60
 
 

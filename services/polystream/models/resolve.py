@@ -5,7 +5,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from polystream.models.errors import ModelError
-from polystream.models.gguf import convert
 from polystream.models.progress import Progress, unheard
 
 #: The package whose file is the default; nothing of it is imported, it would ask for what is not installed.
@@ -20,6 +19,8 @@ def resolve(model: str, models_dir: str, *, quantization: str = "int8", progress
     """
     if model and Path(model).is_dir():
         return Path(model)
+    from polystream.models.gguf import convert  # here: a converted model needs nothing of it
+
     path = Path(model) if model else installed_file()
     if not path.is_file():
         raise ModelError(f"{path} does not exist")

@@ -111,7 +111,8 @@ class Streams:
 async def stream(readers: Readers, call: Call, record: Record, after: int | None, sink: "CallSink") -> None:
     """A generation from `after` as a call's answer, to its end, and the status."""
     sink.output = call.output
-    sink.unsent = lambda: sink.waiting - call.partial + call.unsent()
+    # What lies in the transport is the connection's: its pings tell whether the client takes that.
+    sink.unsent = lambda: sink.waiting - call.partial
     opened = await readers.open(record.id, after, ANONYMOUS, sink)
     try:
         call.send_initial_metadata([("stream-id", record.id)])

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from google.rpc.status_pb2 import Status
-from h2.connection import H2Connection
 from h2.stream import H2Stream
 
 from polystream.protocols import grpc_frames as frames
-from polystream.protocols.grpc_request import DEADLINE_EXCEEDED, INTERNAL, UNIMPLEMENTED, Assembler, Refused
+from polystream.protocols.grpc_http2 import Http2
+from polystream.protocols.grpc_request import DEADLINE_EXCEEDED, INTERNAL, ONE_MESSAGE, Assembler, Refused
 
 #: Answers a request's message (empty where requests are streamed); what it gives is the answer's one message.
 Handler = Callable[[bytes, "Call"], Awaitable[bytes | None]]
@@ -35,12 +35,16 @@ class Carrier(Protocol):
     """What a call needs of its connection."""
 
     transport: asyncio.Transport
-    h2: H2Connection
+    h2: Http2
     paused: bool  #: whether the transport takes no more for now
     message_max_bytes: int  #: largest request message
 
     def send_headers(self, stream_id: int, fields: frames.Fields, *, end: bool) -> None:
         """A header block; nothing when the stream is gone."""
+        ...
+
+    def hold(self, size: int) -> None:
+        """So many bytes of requests are held, or, below 0, no longer. Raises `Refused`: too many."""
         ...
 
     def run(self, call: "Call", message: bytes) -> "asyncio.Task[None]":
@@ -56,7 +60,7 @@ class Call:
     """One call. `metadata`: the request's, by name. `partial`: bytes sent of the message being written."""
 
     __slots__ = (
-        *("_answered", "_carrier", "_head", "_reading", "_request", "_stream"),
+        *("_answered", "_carrier", "_head", "_held", "_reading", "_request", "_stream"),
         *("_task", "_waiter", "ended", "half_closed", "metadata", "method", "partial", "stream_id", "timer"),
     )
 
@@ -79,7 +83,8 @@ class Call:
         self._stream = stream
         self._head = head
         self._answered = False
-        self._request = Assembler(carrier.message_max_bytes)
+        self._request = Assembler(carrier.message_max_bytes, method.streams_requests)
+        self._held = 0  # bytes of the request that no handler has taken yet
         self._task: asyncio.Task[None] | None = None
         self._waiter: asyncio.Future[None] | None = None  # of the writing side
         self._reading: asyncio.Future[None] | None = None
@@ -117,20 +122,18 @@ class Call:
         """The client's messages, to its end; for methods that stream requests."""
         while self._request.whole or not self.half_closed:
             if self._request.whole:
-                yield self._request.whole.popleft()
+                yield self._take()
+                await asyncio.sleep(0)  # many that came at once are not answered in one turn
             else:
                 self._reading = asyncio.get_running_loop().create_future()
                 await self._reading
-
-    def unsent(self) -> int:
-        """Bytes that lie in the transport."""
-        return self._carrier.transport.get_write_buffer_size()
 
     def end(self, status: Status | None = None, more: frames.Fields | None = None) -> None:
         """End with a status (None is OK) and further trailers; nothing when the call has ended."""
         if self.ended:
             return
         self.ended = True
+        self._let_go(self._held)
         fields = ([] if self._answered else self._head) + frames.trailers(status) + (more or [])
         self._carrier.send_headers(self.stream_id, fields, end=True)
         self._carrier.forget(self)
@@ -155,14 +158,13 @@ class Call:
         if self.ended:
             return
         try:
+            self._held += len(piece)
+            self._carrier.hold(len(piece))
             self._request.feed(piece)
         except Refused as refused:
             self.abort(refused.status, refused.trailers)
             return
-        if self.method.streams_requests:
-            self._read_on()
-        elif self._request.more_than_one():
-            self._refuse_count()
+        self._read_on()
 
     def close_half(self) -> None:
         """The client has said all."""
@@ -174,9 +176,9 @@ class Call:
         elif self.method.streams_requests:
             self._read_on()
         elif not self._request.whole:
-            self._refuse_count()
+            self.abort(ONE_MESSAGE)
         else:
-            self._task = self._carrier.run(self, self._request.whole.popleft())
+            self._task = self._carrier.run(self, self._take())
 
     def expire(self) -> None:
         """The deadline has passed."""
@@ -190,6 +192,7 @@ class Call:
     def cancel(self) -> None:
         """The client is gone, or what it gets is settled: end the handler."""
         self.ended = True
+        self._let_go(self._held)
         if self.timer is not None:
             self.timer.cancel()
         if self._task is not None:
@@ -229,6 +232,13 @@ class Call:
         if self._reading is not None and not self._reading.done():
             self._reading.set_result(None)
 
-    def _refuse_count(self) -> None:
-        """UNIMPLEMENTED, as https://grpc.io/docs/guides/status-codes/ says."""
-        self.abort(Status(code=UNIMPLEMENTED, message="The method takes exactly one message."))
+    def _take(self) -> bytes:
+        """The request's next message."""
+        message = self._request.take()
+        self._let_go(min(self._held, frames.PREFIX.size + len(message)))
+        return message
+
+    def _let_go(self, size: int) -> None:
+        """So many bytes of the request are taken, or of no more use."""
+        self._held -= size
+        self._carrier.hold(-size)

@@ -10,46 +10,52 @@ import logging
 from typing import cast
 
 from h2 import events
-from h2.connection import ConnectionState, H2Connection
 from h2.errors import ErrorCodes
 from h2.exceptions import ProtocolError
 
+from polystream.core.errors import Overloaded
+from polystream.dialects import proto
 from polystream.protocols import grpc_frames as frames
 from polystream.protocols.grpc_call import Call
-from polystream.protocols.grpc_http2 import Flood, Floods, Http2
-from polystream.protocols.grpc_request import NoCall, read_head
+from polystream.protocols.grpc_floods import Flood, Floods
+from polystream.protocols.grpc_http2 import STREAMS_MAX, Http2
+from polystream.protocols.grpc_request import NoCall, Refused, read_head
 from polystream.protocols.grpc_service import Service
 
 #: How long a ping may stay without an answer, seconds; looked at every `heartbeat_s`.
 PING_ANSWER_S = 20.0
 #: Bytes of answers to control frames and of statuses that a client may leave unread.
 UNREAD_MAX_BYTES = 1024 * 1024
+#: As many requests of the largest size a connection may have on the way; a call has a bound of its own, too.
+LARGEST_REQUESTS = 32
 #: What a client is given to close when it has taken its last bytes, seconds.
 LINGER_S = 1.0
 
-#: Bytes that h2 is given at once: it reads all their frames before a flood among them can be told.
+#: Bytes that are read in one turn of the event loop: a client that sends many small frames is not alone.
 _READ_BYTES = 16 * 1024
-#: Events of frames that belong to calls, or answer ours.
+#: A piece of a request that is smaller, and not its last, costs more than it brings.
+_SMALL_BYTES = 64
+#: Open calls that SETTINGS walk over in the time of a frame.
+_SETTINGS_CALLS = 50
+#: Events of frames that belong to calls.
 _WORK = (
     events.DataReceived,
     events.WindowUpdated,
     events.RequestReceived,
     events.StreamEnded,
-    events.PingAckReceived,
     events.StreamReset,  # counted apart
-    events.SettingsAcknowledged,
 )
 
 logger = logging.getLogger(__name__)
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """One client's connection; see `grpc_call.Carrier`."""
 
     transport: asyncio.Transport
 
     def __init__(self, service: Service):
-        self.h2: H2Connection = Http2()
+        self.h2 = Http2()
         self.paused = False
         self.message_max_bytes = service.message_max_bytes
         self._service = service
@@ -58,6 +64,9 @@ class Connection(asyncio.Protocol):
         self._draining = self._closing = False
         self._pinged: float | None = None  # when, while a ping has no answer
         self._floods = Floods(self._loop.time)
+        self._held = 0  # bytes of requests that no handler has taken yet
+        self._opened = False  # whether there is more room for all calls since they were woken
+        self._incoming = bytearray()
         self._unread = 0  # bytes of h2's frames that were written while the transport was full
 
     # --- asyncio's
@@ -71,13 +80,24 @@ class Connection(asyncio.Protocol):
         if self._service.draining:
             self.drain()
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> bytearray:
+        self._incoming = bytearray(_READ_BYTES)
+        return self._incoming
+
+    def buffer_updated(self, nbytes: int) -> None:
+        data, self._incoming = self._incoming, bytearray()  # a silent connection holds none
+        self.data_received(memoryview(data)[:nbytes])
+
+    def data_received(self, data: bytes | memoryview) -> None:
+        """What a client has sent; asyncio calls it for other kinds of protocols."""
         if self._closing:
             return
         try:
-            for at in range(0, len(data), _READ_BYTES):
-                for event in self.h2.receive_data(data[at : at + _READ_BYTES]):
+            for happened in self.h2.read(data):
+                for event in happened:
                     self._take(event)
+                if not happened:
+                    self._floods.count()
         except Flood:
             self.h2.close_connection(ErrorCodes.ENHANCE_YOUR_CALM)
             self._break()
@@ -86,6 +106,9 @@ class Connection(asyncio.Protocol):
             logger.debug("a gRPC connection broke the protocol: %s", error)
             self._break()
             return
+        if self._opened:
+            self._opened = False
+            self._wake_all()
         self._flush()
 
     def pause_writing(self) -> None:
@@ -117,6 +140,13 @@ class Connection(asyncio.Protocol):
         except ProtocolError as gone:
             logger.debug("a call was gone before its headers: %s", gone)
         self._flush()
+
+    def hold(self, size: int) -> None:
+        """See `grpc_call.Carrier`."""
+        self._held += size
+        if size > 0 and self._held > LARGEST_REQUESTS * self.message_max_bytes:
+            words = "The requests on the way over this connection are too large together; try again."
+            raise Refused(proto.rpc_status(Overloaded(words).as_event()))
 
     def run(self, call: Call, message: bytes) -> "asyncio.Task[None]":
         """See `grpc_call.Carrier`."""
@@ -177,8 +207,11 @@ class Connection(asyncio.Protocol):
         match event:
             case events.DataReceived(stream_id=stream_id):
                 self._take_data(stream_id, event)
-            case events.WindowUpdated(stream_id=0) | events.RemoteSettingsChanged():
-                self._wake_all()
+            case events.WindowUpdated(stream_id=0):
+                self._opened = True
+            case events.RemoteSettingsChanged():
+                self._opened = True
+                self._floods.count(len(self._calls) // _SETTINGS_CALLS)
             case events.WindowUpdated(stream_id=stream_id) if call := self._calls.get(stream_id):
                 call.wake()
             case events.RequestReceived():
@@ -186,14 +219,12 @@ class Connection(asyncio.Protocol):
             case events.StreamEnded(stream_id=stream_id) if call := self._calls.get(stream_id):
                 call.close_half()
             case events.StreamReset(stream_id=stream_id):
-                self._floods.count_reset()
-                if call := self._calls.pop(stream_id, None):
-                    call.cancel()
-                    self._close_if_done()
+                self._take_reset(stream_id)
             case events.PingAckReceived():
                 self._pinged = None
-            case events.ConnectionTerminated():
-                self._take_goaway()
+            case events.ConnectionTerminated():  # it begins no more calls
+                self._draining = True
+                self._close_if_done()
         if not self._calls or not isinstance(event, _WORK):
             self._floods.count()
 
@@ -201,22 +232,23 @@ class Connection(asyncio.Protocol):
         if call := self._calls.get(stream_id):
             call.receive(event.data)
         self.h2.acknowledge_received_data(event.flow_controlled_length, stream_id)
-        if not event.data and event.stream_ended is None:
+        if len(event.data) < _SMALL_BYTES and event.stream_ended is None:
             self._floods.count()
 
-    def _take_goaway(self) -> None:
-        """The client begins no more calls; h2 takes it for the end of those under way, too."""
-        self.h2.state_machine.state = ConnectionState.SERVER_OPEN
-        self._draining = True
-        self._close_if_done()
+    def _take_reset(self, stream_id: int) -> None:
+        """By the client, or by h2 since the client went wrong, which is as cheap for it."""
+        if call := self._calls.pop(stream_id, None):
+            call.cancel()
+            self._floods.count_reset()
+            self._close_if_done()
+        else:
+            self._floods.count()
 
     def _begin(self, request: events.RequestReceived) -> None:
         stream_id, headers = request.stream_id, dict(request.headers)
-        stream = self.h2.streams.get(stream_id)
-        if stream is None or stream.closed:  # reset in the same read
-            return
-        if self._draining:
+        if self._draining or len(self._calls) >= STREAMS_MAX:
             self.h2.reset_stream(stream_id, ErrorCodes.REFUSED_STREAM)
+            self._floods.count()
             return
         try:
             head, timeout_s = read_head(headers)
@@ -224,7 +256,7 @@ class Connection(asyncio.Protocol):
         except NoCall as answer:
             self.send_headers(stream_id, answer.fields, end=True)
             return
-        call = Call(self, stream, method, frames.metadata(request.headers), head)
+        call = Call(self, self.h2.streams[stream_id], method, frames.metadata(request.headers), head)
         self._calls[stream_id] = call
         if timeout_s is not None:
             call.timer = self._loop.call_later(timeout_s, call.expire)

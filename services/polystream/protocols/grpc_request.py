@@ -10,6 +10,11 @@ from polystream.protocols import grpc_frames as frames
 
 #: Statuses that are none of `core.errors`: gRPC's own, https://grpc.io/docs/guides/status-codes/.
 DEADLINE_EXCEEDED, UNIMPLEMENTED, INTERNAL = 4, 12, 13
+#: As https://grpc.io/docs/guides/status-codes/ says.
+ONE_MESSAGE = Status(code=UNIMPLEMENTED, message="The method takes exactly one message.")
+
+#: Messages of a streamed request that may wait: empty ones have no bytes to be bounded by.
+WAITING_MAX = 1000
 
 
 class Refused(Exception):
@@ -22,37 +27,58 @@ class Refused(Exception):
 
 
 class Assembler:
-    """Puts messages together. `whole`: those that nobody has taken yet, of `max_bytes` together."""
+    """Puts messages together; a request that is not `streamed` is one.
 
-    __slots__ = ("_buffer", "_max_bytes", "whole")
+    `whole`: those that nobody has taken yet, at most `WAITING_MAX`, and of `max_bytes` together.
+    """
 
-    def __init__(self, max_bytes: int):
+    __slots__ = ("_buffer", "_max_bytes", "_streamed", "_waiting", "whole")
+
+    def __init__(self, max_bytes: int, streamed: bool):
         self.whole: deque[bytes] = deque()
         self._buffer = bytearray()
         self._max_bytes = max_bytes
+        self._streamed = streamed
+        self._waiting = 0  # bytes of `whole`
 
     def feed(self, piece: bytes) -> None:
-        """The next bytes. Raises `Refused`; a message that is too large is refused by its prefix."""
+        """The next bytes. Raises `Refused` and reads no more; for a message too large at its prefix."""
         self._buffer += piece
-        while len(self._buffer) >= frames.PREFIX.size:
-            flag, size = frames.PREFIX.unpack_from(self._buffer)
+        at, given = 0, len(self._buffer)
+        while at < given:
+            if self.whole and not self._streamed:
+                raise Refused(ONE_MESSAGE)
+            if (body := at + frames.PREFIX.size) > given:
+                break
+            flag, size = frames.PREFIX.unpack_from(self._buffer, at)
             _check_flag(flag)
-            if size + sum(map(len, self.whole)) > self._max_bytes:
-                error = TooLarge(f"The message is larger than {self._max_bytes} bytes.")
-                raise Refused(proto.rpc_status(error.as_event()))
-            end = frames.PREFIX.size + size
-            if len(self._buffer) < end:
-                return
-            self.whole.append(bytes(self._buffer[frames.PREFIX.size : end]))
-            del self._buffer[:end]
+            self._check_room(size)
+            if (end := body + size) > given:
+                break
+            self.whole.append(bytes(self._buffer[body:end]))
+            self._waiting += size
+            at = end
+        del self._buffer[:at]
+
+    def take(self) -> bytes:
+        """The oldest of `whole`."""
+        message = self.whole.popleft()
+        self._waiting -= len(message)
+        return message
 
     def incomplete(self) -> bool:
         """Whether the bytes so far end within a message."""
         return bool(self._buffer)
 
-    def more_than_one(self) -> bool:
-        """Whether a second message has begun."""
-        return len(self.whole) + bool(self._buffer) > 1
+    def _check_room(self, size: int) -> None:
+        """Whether a message of that many bytes may follow. Raises `Refused`."""
+        if self._waiting + size > self._max_bytes:
+            words = f"The message is larger than {self._max_bytes} bytes."
+        elif len(self.whole) >= WAITING_MAX:
+            words = f"More than {WAITING_MAX} messages wait for their answers."
+        else:
+            return
+        raise Refused(proto.rpc_status(TooLarge(words).as_event()))
 
 
 def _check_flag(flag: int) -> None:

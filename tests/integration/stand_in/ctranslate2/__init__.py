@@ -2,8 +2,8 @@
 does.
 
 `STEPS` in the environment is a list of a case's steps: `piece` (a token), `echo` (a `!` for each token of the
-prompt that begins a text), `raise_silently` (an exception in the worker, after which no token comes and
-nobody is told but who waits for the result).
+prompt that begins a text), `block_ms` (a pause in the worker), `raise_silently` (an exception in the worker,
+after which no token comes and nobody is told but who waits for the result).
 """
 
 import json
@@ -55,6 +55,8 @@ class Generator:
                 raise RuntimeError("the worker broke")
             if "echo" in step:
                 yield from [self._ids["!"]] * prompt.count("<s>")
+            elif "block_ms" in step:
+                time.sleep(step["block_ms"] / 1000)
             elif "finish" in step:
                 yield end[0]
             else:
