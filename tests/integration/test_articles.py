@@ -11,7 +11,7 @@ import pytest
 
 from polystream.proto import stream_pb2 as pb
 from polystream.proto.stream_pb2_grpc import ResponseStreamingServiceStub
-from tests.clients import Broken, Refused, articles, http
+from tests.clients import Broken, Refused, articles, grpcweb, http
 from tests.integration.articles import (
     ASKS,
     BODIES,
@@ -24,6 +24,7 @@ from tests.integration.articles import (
     prompt_of,
     whole_text,
 )
+from tests.integration.front import Front
 from tests.integration.server import Server
 from tests.integration.upstream import Reply, Stage, Upstream, says, writes
 from tests.integration.waiting import closed_within
@@ -199,3 +200,18 @@ async def test_a_cancel_from_elsewhere_is_no_good_end(relay: Server, upstream: U
         await gather(got, articles.body(answer))
     last, data = articles.events("".join(got))[-1]
     assert (last, json.loads(data)["error"]["code"]) == ("failed", "cancelled")
+
+
+async def test_the_grpc_page_in_a_browser_shows_the_text(front_relay: Front, upstream: Upstream):
+    """gRPC-Web, by Envoy."""
+    stage = upstream.stage(Reply(says("こん", "に ちは\n")))
+    asked = grpcweb.frame(pb.UserRequest(prompt=prompt_of(stage)).SerializeToString())
+    url = f"{await front_relay.web()}/stream.ResponseStreamingService/stream"
+    _, raw = await http.fetch("POST", url, grpcweb.head(), asked)
+    shown = ""
+    while raw[0] == 0:
+        size = int.from_bytes(raw[1:5], "big")
+        shown += articles.response(pb.LlmResponse.FromString(raw[5 : 5 + size]).llm_content)
+        raw = raw[5 + size :]
+    assert shown == "こんに ちは\n"
+    assert b"grpc-status:0" in raw
