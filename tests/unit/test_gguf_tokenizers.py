@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from polystream.models.errors import Damaged, Refused
@@ -35,7 +35,6 @@ def test_a_sentencepiece_tokenizer_joins_by_score() -> None:
     tokenizer = built(LLAMA).tokenizer
     tokenizer.encode_special_tokens = True  # their names are text here
 
-    @settings(deadline=None)
     @given(TEXTS)
     @example("The cat  sat 日本語 🙂 ▁ the")
     @example("   ")
@@ -64,7 +63,6 @@ def test_a_byte_level_tokenizer_joins_by_rank_within_words(pre: str) -> None:
     tokenizer = built(told).tokenizer
     tokenizer.encode_special_tokens = True  # their names are text here
 
-    @settings(deadline=None)
     @given(TEXTS)
     @example("it's 1234 IT'S  \n\n the\t\tcat's 日本語… a\r\n\r\nb   c ")
     def check(text: str) -> None:
@@ -79,7 +77,6 @@ def test_texts_are_cut_into_the_same_words(pre: str) -> None:
     """Also where no merge would go across: a larger vocabulary has one."""
     cut = built(gpt2_tokenizer(pre)).tokenizer.pre_tokenizer
 
-    @settings(deadline=None)
     @given(TEXTS)
     @example("it's 12345 IT'S  \n\n the\t\tcat's 日本語… a \r\n\r\n b   c ½!\n")
     @example("'Sun 'TEN 'ReX 'vEx 'Mx 'LLx 'Dx 'sx\n   b\n\n\t\tc")
@@ -115,7 +112,6 @@ def test_the_pieces_of_a_text_are_its_bytes(told: dict[str, Any]) -> None:
     prefix = b" " if vocabulary.kind == "llama" else b""
     vocabulary.tokenizer.encode_special_tokens = True  # their names are text here
 
-    @settings(deadline=None)
     @given(TEXTS.filter(bool))
     def check(text: str) -> None:
         text = text.replace("▁", "")  # stands for a blank in one of them
