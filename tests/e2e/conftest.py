@@ -47,7 +47,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def person(browser: Browser) -> AsyncIterator[Callable[..., Awaitable[BrowserContext]]]:
-    """`await person(...)`: a browser's memory of its own. No page of it may have complained when the test is over."""
+    """`await person(...)`: a memory of its own; none of its pages may have complained at the end."""
     contexts: list[BrowserContext] = []
     complaints: list[str] = []
 
