@@ -43,7 +43,7 @@ export function usePreferences(): Preferences {
 export function applyToDocument(): () => void {
   const apply = () => {
     document.documentElement.lang = current.lang;
-    document.documentElement.dataset["theme"] = current.theme;
+    document.documentElement.dataset.theme = current.theme;
   };
   apply();
   return subscribe(apply);

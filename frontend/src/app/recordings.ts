@@ -1,10 +1,10 @@
 // What came over the wire for each answer of this page's life, for Race and Wire to look at. Arrays grow in place, so
 // that a frame costs a push; whoever draws subscribes and is told at most once a frame.
 
-import { afterFrame } from "./frames";
 import type { Event } from "../stream/event";
 import type { Connection, Run } from "../stream/run";
 import type { Frame } from "../stream/transport";
+import { afterFrame } from "./frames";
 
 /** Recordings kept; the oldest that has ended makes room. */
 const KEPT = 24;
