@@ -27,7 +27,9 @@ export const ARRIVAL_WORDS: Readonly<Record<Lang, ArrivalWords>> = {
       return {
         what: `A proxy is buffering the ${names} ${one ? "stream" : "streams"}.`,
         more: `${one ? "Its" : "Their"} ${inWords(held[0])}${evenInWords(even.length, streams.length)}. ${
-          one ? "Set proxy_buffering off, and gzip off, on that route." : "Set proxy_buffering off, and gzip off, on these routes."
+          one
+            ? "Set proxy_buffering off, and gzip off, on that route."
+            : "Set proxy_buffering off, and gzip off, on these routes."
         }`,
       };
     },
@@ -41,7 +43,9 @@ export const ARRIVAL_WORDS: Readonly<Record<Lang, ArrivalWords>> = {
     },
     gaps: (streams) => {
       const parts = streams.flatMap(({ name, spread }) =>
-        spread ? [`${name} ${round(spread.low)} to ${round(spread.high)} ms, longest ${round(spread.longest)} ms`] : [],
+        spread
+          ? [`${name} ${round(spread.low)} to ${round(spread.high)} ms, longest ${round(spread.longest)} ms`]
+          : [],
       );
       return `Gaps, middle 90 percent and longest: ${parts.join("; ") || "no events yet"}`;
     },
@@ -67,11 +71,14 @@ export const ARRIVAL_WORDS: Readonly<Record<Lang, ArrivalWords>> = {
     },
     gaps: (streams) => {
       const parts = streams.flatMap(({ name, spread }) =>
-        spread ? [`${name}は${round(spread.low)}〜${round(spread.high)} ms、最大${round(spread.longest)} ms`] : [],
+        spread
+          ? [`${name}は${round(spread.low)}〜${round(spread.high)} ms、最大${round(spread.longest)} ms`]
+          : [],
       );
       return `間隔の中央90%と最大値：${parts.join("。") || "イベントはまだありません"}`;
     },
-    bytes: (streams) => `トークンあたりのバイト数：${byteFigures(streams).join("、") || "イベントはまだありません"}`,
+    bytes: (streams) =>
+      `トークンあたりのバイト数：${byteFigures(streams).join("、") || "イベントはまだありません"}`,
   },
 };
 

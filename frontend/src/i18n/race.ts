@@ -1,9 +1,12 @@
 // The words of Race.
-import type { Lang } from "../app/preferences";
+
 import type { LaneState } from "../race/lane";
+import type { Dictionaries } from "./language";
 
 export interface RaceWords {
   readonly title: string;
+  readonly recording: (prompt: string, protocol: string) => string;
+  readonly automatic: string;
   readonly ask: string;
   readonly prompt: string;
   readonly example: string;
@@ -33,9 +36,11 @@ export interface RaceWords {
   readonly done: (count: number) => string;
 }
 
-export const RACE_WORDS: Readonly<Record<Lang, RaceWords>> = {
+export const RACE_WORDS: Dictionaries<RaceWords> = {
   en: {
     title: "Race",
+    recording: (prompt, protocol) => `Race over ${protocol}: ${prompt}`,
+    automatic: "default model",
     ask: "One prompt, four protocols",
     prompt: "Prompt",
     example: "Explain back-pressure in asyncio to a colleague.",
@@ -70,12 +75,24 @@ export const RACE_WORDS: Readonly<Record<Lang, RaceWords>> = {
     gapsNote: "ms, log; bar: middle 90 %, line: longest",
     bytes: "Bytes per token",
     table: "Figures as a table",
-    tableHeads: ["Protocol", "First token", "Rate", "Gap: 5 %", "Median", "95 %", "Longest", "Bytes per token", "Events"],
+    tableHeads: [
+      "Protocol",
+      "First token",
+      "Rate",
+      "Gap: 5 %",
+      "Median",
+      "95 %",
+      "Longest",
+      "Bytes per token",
+      "Events",
+    ],
     nothingYet: "no events yet",
     done: (count) => `Race finished, ${count} of 4 answers verified`,
   },
   ja: {
     title: "レース",
+    recording: (prompt, protocol) => `レース（${protocol}）：${prompt}`,
+    automatic: "既定のモデル",
     ask: "一つの質問を四つのプロトコルで",
     prompt: "質問",
     example: "asyncioのバックプレッシャーを同僚に説明してください。",

@@ -29,7 +29,6 @@ export class Lane {
   run: Run | null = null;
   /** What the run threw instead of ending. */
   error: string | null = null;
-  /** The lane was stopped by us: its last event says so only when the server was reached. */
   readonly #cameAt = new Map<number, number>();
   #bytes = 0;
   #tokens = 0;

@@ -1,14 +1,14 @@
 // How each lane of a race arrives: evenly, or held back by something on its way.
 import { burstsOf, heldBack } from "../charts/buffering";
 import type { Manner } from "../i18n/arrivals";
+import { PROTOCOL_NAMES } from "../ui/Mark";
 import type { Lane } from "./lane";
-import { NAMES } from "./names";
 
 /** Fewer events are neither even nor held back. */
 const JUDGEABLE = 10;
 
 export function mannersOf(lanes: readonly Lane[]): Manner[] {
-  return lanes.map((lane) => ({ name: NAMES[lane.protocol], how: mannerOf(lane, lanes) }));
+  return lanes.map((lane) => ({ name: PROTOCOL_NAMES[lane.protocol], how: mannerOf(lane, lanes) }));
 }
 
 function mannerOf(lane: Lane, lanes: readonly Lane[]): Manner["how"] {
