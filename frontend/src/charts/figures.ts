@@ -32,10 +32,13 @@ export function figuresOf(trace: Trace): Figures {
   };
 }
 
+/** What came within less time came out of one buffer, and says nothing about a pace. */
+const SHORTEST_MS = 50;
+
 /** Tokens in a second, from the first to the newest: without the wait for the first, which is a figure of its own. */
 function rateOf({ times, tokens }: Trace): number | null {
   const first = times[0];
   const newest = times.at(-1);
-  if (first === undefined || newest === undefined || newest <= first || tokens < 2) return null;
+  if (first === undefined || newest === undefined || newest - first < SHORTEST_MS || tokens < 2) return null;
   return ((tokens - tokens / times.length) / (newest - first)) * 1000;
 }

@@ -44,7 +44,7 @@ export function Ask({ running, again, onRun, onStop }: Props) {
     else if (prompt.trim()) onRun({ prompt, model, maxTokens: tokensFrom(asked.maxTokens) });
   };
   return (
-    <form className="ask" onSubmit={submit}>
+    <form className="race-form" onSubmit={submit}>
       <label className="field">
         <span>{words.ask}</span>
         <textarea

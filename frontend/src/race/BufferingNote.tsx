@@ -25,7 +25,7 @@ export const BufferingNote = memo(function BufferingNote({ lanes }: Props) {
           </Notice>
         )}
       </div>
-      {!found && <p className="hint">{words.hint}</p>}
+      {!found && <p>{words.hint}</p>}
     </div>
   );
 });

@@ -11,7 +11,14 @@ beforeEach(() => {
   setPreferences({ lang: "en" });
   vi.stubGlobal("fetch", async () => Response.json({ data: [{ id: "smollm2" }, { id: "other" }] }));
 });
-afterEach(cleanup);
+afterEach(async () => {
+  // A race outlives its view: the next test begins when this one's has ended.
+  for (const run of started.splice(0)) run.give(finishedEvent(999));
+  await settle();
+  cleanup();
+});
+
+const started: ScriptedRun[] = [];
 
 /** Lets what was given be read, drawn, and drawn again by what draws slowly. */
 const settle = () => act(() => new Promise((resolve) => setTimeout(resolve, 350)));
@@ -22,6 +29,7 @@ async function race() {
   const user = userEvent.setup();
   await screen.findByRole("option", { name: "smollm2" });
   await user.click(screen.getByRole("button", { name: /^Run/ }));
+  started.push(...runs.values());
   return { runs, user, run: (protocol: Protocol) => runs.get(protocol) as ScriptedRun };
 }
 
@@ -84,11 +92,14 @@ test("a stream that comes in bursts is named, the others are said to be even", a
   for (let seq = 1; seq <= 120; seq++) {
     const at = began + 80 + seq * 24;
     run("rest").give(textEvent(seq, " a"), Math.ceil(at / 430) * 430);
-    for (const protocol of ["sse", "websocket", "grpcweb"] as const) run(protocol).give(textEvent(seq, " a"), at);
+    for (const protocol of ["sse", "websocket", "grpcweb"] as const)
+      run(protocol).give(textEvent(seq, " a"), at);
   }
   await settle();
   const notice = screen.getByText("A proxy is buffering the REST stream.").parentElement;
-  expect(notice?.textContent).toContain("Its events come in bursts about 430 ms apart; the other three arrive one by one.");
+  expect(notice?.textContent).toContain(
+    "Its events come in bursts about 430 ms apart; the other three arrive one by one.",
+  );
   expect(screen.getByRole("img", { name: /^Arrivals/ }).getAttribute("aria-label")).toBe(
     "Arrivals: SSE, WebSocket, and gRPC-Web arrive evenly, REST in bursts about 430 ms apart",
   );
@@ -106,11 +117,12 @@ test("all lanes are recorded for Wire, with their frames", async () => {
 });
 
 test("a new race clears the lanes of the last one", async () => {
-  const { run, user } = await race();
+  const { run, runs, user } = await race();
   run("sse").give(textEvent(1, "First answer"));
   for (const protocol of PROTOCOLS) run(protocol).give(finishedEvent(2));
   await settle();
   await user.click(screen.getByRole("button", { name: "Run again" }));
+  started.push(...runs.values());
   await settle();
   expect(screen.queryByText("First answer")).toBeNull();
 });

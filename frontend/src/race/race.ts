@@ -23,12 +23,13 @@ export function startRace(asked: RaceRequest, startRun: StartRun, recordings: Re
   races += 1;
   const race = `race-${Date.now().toString(36)}-${races}`;
   const titleOf = (protocol: Protocol) => asked.title(shortened(asked.prompt), protocol);
-  const recorded = PROTOCOLS.map((protocol) => recordings.add(`${race}-${protocol}`, titleOf(protocol)));
   const startedAt = performance.now();
-  const lanes = PROTOCOLS.flatMap((protocol, n) => {
-    const recording = recorded[n];
-    return recording ? [new Lane(protocol, recording, startedAt)] : [];
-  });
+  // The newest recording is listed first: added from the last to the first they are listed as the lanes stand.
+  const lanes = PROTOCOLS.toReversed()
+    .map(
+      (protocol) => new Lane(protocol, recordings.add(`${race}-${protocol}`, titleOf(protocol)), startedAt),
+    )
+    .reverse();
   const request = requestFor(asked);
   for (const lane of lanes) startLane(lane, request, startRun, recordings);
   return lanes;
