@@ -32,5 +32,5 @@ function range({ firstSeq, lastSeq }: PastConnection, { panel }: Words): string 
 /** How it came, while it lasts; how it went, afterwards. */
 function history({ ms, firstMs, end }: PastConnection, isResumed: boolean, { panel }: Words): string {
   if (isResumed && firstMs !== null && (end === null || end === "last")) return panel.resumed(firstMs);
-  return end === null ? panel.firstConnection : panel.lasted(ms, panel.ends[end]);
+  return end == null ? panel.firstConnection : panel.lasted(ms, panel.ends[end]);
 }

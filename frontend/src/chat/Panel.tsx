@@ -51,16 +51,16 @@ function Numbers({ answer }: { readonly answer: Answer }) {
   return (
     <section>
       <dl className="nums">
-        <Number name={panel.firstToken} value={firstMs(answer)} unit="ms" />
-        <Number name={panel.rate} value={rate(answer)} unit={panel.rateUnit} />
-        <Number name={panel.events} value={answer.position + 1} />
-        <Number name={panel.wire} value={perToken} unit={panel.perToken} />
+        <Figure name={panel.firstToken} value={firstMs(answer)} unit="ms" />
+        <Figure name={panel.rate} value={rate(answer)} unit={panel.rateUnit} />
+        <Figure name={panel.events} value={answer.position + 1} />
+        <Figure name={panel.wire} value={perToken} unit={panel.perToken} />
       </dl>
     </section>
   );
 }
 
-function Number(props: { readonly name: string; readonly value: number | null; readonly unit?: string }) {
+function Figure(props: { readonly name: string; readonly value: number | null; readonly unit?: string }) {
   const { lang } = useWords();
   return (
     <div>

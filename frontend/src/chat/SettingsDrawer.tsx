@@ -3,6 +3,8 @@
 
 import { useMedia, WIDE } from "../app/media";
 import { openPanel, useOpenPanel } from "../app/panels";
+import { ReadyList } from "../app/Ready";
+import { useReadiness } from "../app/readiness";
 import { useRoute } from "../app/routes";
 import { useWords } from "../i18n/language";
 import { Button, IconButton } from "../ui/Button";
@@ -20,6 +22,7 @@ export function SettingsDrawer() {
   const conversation = useConversation(view === "chat" ? id : null);
   const isWide = useMedia(WIDE);
   const isOpen = useOpenPanel() === "settings";
+  const state = useReadiness();
   const close = () => openPanel(null);
   if (!isOpen) return null;
   return (
@@ -32,6 +35,9 @@ export function SettingsDrawer() {
         <Instructions conversation={conversation} />
         <SamplingFields key={conversation?.id ?? "new"} conversation={conversation} />
         <PageSettings conversation={conversation} />
+        <section className="only-phone state">
+          <ReadyList state={state} />
+        </section>
       </div>
       {conversation && <Foot conversation={conversation} />}
     </Drawer>

@@ -58,7 +58,7 @@ function Failed({ conversation, turn, answer }: Props) {
   const other = useModels().find(({ id, state }) => state === "ready" && id !== answer.model);
   const events = answer.position + 1;
   const again = () => askAgain(conversation, turn);
-  const useOther = () => {
+  const tryOther = () => {
     if (!other) return;
     changeSettings(conversation, { model: other.id });
     again();
@@ -74,7 +74,7 @@ function Failed({ conversation, turn, answer }: Props) {
             {failed.again}
           </Button>
           {other && (
-            <Button kind="line" onClick={useOther}>
+            <Button kind="line" onClick={tryOther}>
               {failed.use(other.id)}
             </Button>
           )}

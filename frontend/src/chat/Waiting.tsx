@@ -6,6 +6,8 @@ import { useWords } from "../i18n/language";
 import { Icon } from "../ui/Icon";
 import type { Wait } from "./conversation";
 import type { Live } from "./following";
+import { answers } from "./service";
+import { useSeconds } from "./useSeconds";
 
 /** Reading that takes less is not worth a meter. */
 const METER_MS = 2000;
@@ -14,6 +16,7 @@ export function Waiting({ live }: { readonly live: Live }) {
   const words = useWords();
   const { answer, phase } = live;
   const { wait } = answer;
+  const left = useSeconds(live.retryAt === null ? null : performance.timeOrigin + live.retryAt);
   const isSlow = useSlow(wait?.kind === "reading");
   return (
     <div className="part" data-p={answer.protocol}>
@@ -23,7 +26,12 @@ export function Waiting({ live }: { readonly live: Live }) {
         ) : (
           <Icon name="clock" />
         )}
-        <span>{sentence(wait, phase === "reconnecting", words)}</span>
+        <span>{phase === "reconnecting" ? retrying(live.trouble, left, words) : sentence(wait, words)}</span>
+        {phase === "reconnecting" && left > 1 && (
+          <button type="button" className="link" onClick={() => answers.retryNow(answer.id)}>
+            {words.answer.retryNow}
+          </button>
+        )}
       </p>
     </div>
   );
@@ -38,8 +46,15 @@ function Meter({ done, total }: { readonly done: number; readonly total: number 
   );
 }
 
-function sentence(wait: Wait | null, isReconnecting: boolean, { answer }: Words): string {
-  if (isReconnecting) return answer.reconnecting;
+/** The server refused, and is asked again by itself; or nobody is there to refuse. */
+function retrying(trouble: string | null, left: number, words: Words): string {
+  if (trouble === "overloaded" || trouble === "rate_limited") return words.busy(left);
+  const said = trouble === "disconnected" ? words.errors.unreachable : words.errors[trouble ?? ""];
+  const title = said?.title ?? "";
+  return `${title} ${left > 1 ? words.answer.reconnectingIn(left) : words.answer.reconnecting}`.trim();
+}
+
+function sentence(wait: Wait | null, { answer }: Words): string {
   if (wait?.kind === "queued") return answer.queued(wait.place);
   if (wait?.kind === "reading") return answer.reading(wait.done, wait.total);
   return answer.waiting;

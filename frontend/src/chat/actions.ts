@@ -1,5 +1,6 @@
 // What the buttons and menus of Chat do.
 
+import { newId } from "../app/ids";
 import { preferences } from "../app/preferences";
 import { go } from "../app/routes";
 import { offerUndo } from "../app/undo";
@@ -53,7 +54,7 @@ export function titleOf(conversation: Conversation): string {
 
 function begin(ask: string): string {
   const now = Date.now();
-  const id = crypto.randomUUID();
+  const id = newId();
   store.put({ id, title: titleFrom(ask), created: now, updated: now, settings: draftSettings(), turns: [] });
   return id;
 }

@@ -1,6 +1,7 @@
 // The answers that are on their way: starts them, takes them up again after a reload or in a second tab, sends a
 // shorter history when it is too long and the whole again when the server is busy, and stores what has come.
 
+import { newId } from "../app/ids";
 import type { Recordings } from "../app/recordings";
 import type { FollowRun, StartRun } from "../stream/run";
 import type { Protocol } from "../stream/transport";
@@ -17,7 +18,7 @@ export interface Streams {
 
 /** While an answer runs it is stored once in so long, so that a reload finds it not far behind. */
 const STORE_MS = 1000;
-/** Waits before sending again to a busy server that does not say how long; the last one stays. */
+/** Waits before sending again to a busy engine, which does not say how long; the last one stays. */
 const BUSY_MS = [2_000, 5_000, 10_000, 30_000];
 /** How long a cancel may take before we stop listening. */
 const CANCEL_MS = 3_000;
@@ -59,7 +60,7 @@ export class Answers {
 
   /** Asks at the end of the conversation. */
   send(conversationId: string, ask: string, protocol: Protocol): void {
-    this.#begin(conversationId, crypto.randomUUID(), ask, protocol, withTurn);
+    this.#begin(conversationId, newId(), ask, protocol, withTurn);
   }
 
   /** Asks a turn anew, with other words or the same; what came after it is gone. */
@@ -81,9 +82,11 @@ export class Answers {
     if (!running.following)
       return this.#end(running, { ...running.live.answer, state: "stopped", resendAt: null });
     const { run } = running.following;
+    // Nothing is generated yet, as far as we know: a start that did arrive ends by its on_disconnect.
+    if (run.id === null && run.phase === "reconnecting") run.stop();
     const late = setTimeout(() => run.stop(), CANCEL_MS);
     await run.cancel().catch(() => run.stop());
-    if (this.#running.get(answerId) !== running) clearTimeout(late);
+    if (!this.#running.has(answerId)) clearTimeout(late);
   }
 
   drop(answerId: string): void {
@@ -128,7 +131,7 @@ export class Answers {
     if (!conversation) return;
     const at = Date.now();
     const omitted = omittedBefore(conversation, turnId);
-    const answer = newAnswer(crypto.randomUUID(), protocol, omitted, at);
+    const answer = newAnswer(newId(), protocol, omitted, at);
     // Known as running before it is stored, or it would be taken up as one that another tab has started.
     const running = this.#add(conversationId, turnId, answer);
     this.store.edit(conversationId, edit({ id: turnId, at, ask, answer }));
@@ -153,7 +156,7 @@ export class Answers {
   }
 
   #add(conversationId: string, turnId: string, answer: Answer): Running {
-    const live: Live = { answer, phase: "connecting", retryAt: null };
+    const live: Live = { answer, phase: "connecting", retryAt: null, trouble: null };
     const running: Running = {
       conversationId,
       turnId,
@@ -222,7 +225,7 @@ export class Answers {
   }
 
   #busy(running: Running, answer: Answer): void {
-    const wait = retryAfter(answer) ?? BUSY_MS[Math.min(running.attempts, BUSY_MS.length - 1)] ?? 0;
+    const wait = BUSY_MS[Math.min(running.attempts, BUSY_MS.length - 1)] ?? 0;
     running.attempts += 1;
     const resendAt = Date.now() + wait;
     const waiting = anew(answer, { state: "busy", resendAt, failure: answer.failure });
@@ -269,11 +272,6 @@ export class Answers {
 function anew(answer: Answer, change: Partial<Answer>): Answer {
   const { id, protocol, omitted, askedAt, bytes } = answer;
   return { ...newAnswer(id, protocol, omitted, askedAt), bytes, ...change };
-}
-
-function retryAfter({ failure }: Answer): number | undefined {
-  const wait = failure && "retryAfterMs" in failure ? failure.retryAfterMs : undefined;
-  return typeof wait === "number" && wait > 0 ? wait : undefined;
 }
 
 function broken(answer: Answer, error: unknown): Answer {

@@ -4,6 +4,7 @@
 import { afterFrame } from "../app/frames";
 import type { Recordings } from "../app/recordings";
 import { isLast, type Last } from "../stream/event";
+import { digest } from "../stream/proof";
 import type { Connection, Phase, Run, RunOptions, Verified } from "../stream/run";
 import type { Answer, PastConnection, Seam } from "./conversation";
 import { withEvent, withSeam } from "./reduce";
@@ -14,6 +15,8 @@ export interface Live {
   readonly phase: Phase;
   /** performance.now() of the next attempt to connect. */
   readonly retryAt: number | null;
+  /** The code of what the last attempt to connect met. */
+  readonly trouble: string | null;
 }
 
 export interface FollowingOptions {
@@ -74,12 +77,12 @@ export class Following {
   /** The seam before the event that a new connection brings. */
   #takeSeam(at: number): void {
     const { connections } = this.run;
-    const before = connections.length - 1;
-    if (connections.length <= this.#seen) return;
-    const isFirst = this.#seen === 0;
+    const present = connections.at(-1);
+    if (!present || connections.length <= this.#seen) return;
+    // Attempts that brought nothing lie between: why the one ended that did counts.
+    const cause = this.#seen === 0 ? this.#causeOfFirst() : (connections[this.#seen - 1]?.end ?? "broken");
     this.#seen = connections.length;
-    const cause = isFirst ? this.#causeOfFirst() : (connections[before - 1]?.end ?? "broken");
-    if (cause) this.#answer = withSeam(this.#answer, this.run.protocol, cause, performance.timeOrigin + at);
+    if (cause) this.#answer = withSeam(this.#answer, present.protocol, cause, performance.timeOrigin + at);
   }
 
   /** An answer that this page takes up in the middle. */
@@ -90,6 +93,7 @@ export class Following {
   #ending(): Partial<Answer> {
     const { phase, failure } = this.run;
     if (this.#answer.state !== "running") return {};
+    if (phase === "finished") return { state: "finished" };
     if (phase === "lost") return { state: "lost", failure };
     if (phase === "stopped") return this.#left ? {} : { state: "stopped" };
     return { state: "failed", failure: failure ?? UNKNOWN };
@@ -97,9 +101,7 @@ export class Following {
 
   async #verified(last: Last): Promise<Verified> {
     if (this.run.verified !== "unknown") return this.run.verified;
-    const digest = await sha256(this.#answer.text);
-    if (digest === null) return "unknown";
-    return digest === last.sha256 ? "verified" : "mismatch";
+    return (await digest(this.#answer.text)) === last.sha256 ? "verified" : "mismatch";
   }
 
   #connections(): readonly PastConnection[] {
@@ -117,7 +119,8 @@ export class Following {
   readonly #show = (): void => {
     if (this.#left) return;
     this.#patch({ connections: this.#connections() });
-    this.#options.onChange({ answer: this.#answer, phase: this.run.phase, retryAt: this.run.retryAt });
+    const { phase, retryAt, trouble = null } = this.run;
+    this.#options.onChange({ answer: this.#answer, phase, retryAt, trouble: trouble?.code ?? null });
   };
 }
 
@@ -133,11 +136,4 @@ function facts(connection: Connection): PastConnection {
     firstMs: firstEventAt === undefined ? null : Math.round(firstEventAt - openedAt),
     end: end ?? null,
   };
-}
-
-/** Hex digest of the UTF-8 bytes; null where the browser has no digests, as on plain http beyond localhost. */
-async function sha256(text: string): Promise<string | null> {
-  if (!globalThis.crypto?.subtle) return null;
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-  return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -14,7 +14,8 @@ export function requestFor(conversation: Conversation, turn: Turn, omitted: numb
       { role: "user", content: turn.ask },
     ],
     ...sampling,
-    ...(onDisconnect === "grace" ? {} : { on_disconnect: onDisconnect }),
+    // Named even where it is the default: a start for an EventSource has another one.
+    on_disconnect: onDisconnect,
   };
 }
 

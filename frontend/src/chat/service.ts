@@ -34,7 +34,9 @@ export function useConversation(id: string | null): Conversation | undefined {
 export function useLive(answer: Answer): Live {
   const read = useCallback(() => answers.live(answer.id), [answer.id]);
   const live = useSyncExternalStore(answers.subscribe, read);
-  return live ?? { answer, phase: answer.state === "failed" ? "failed" : "finished", retryAt: null };
+  return (
+    live ?? { answer, phase: answer.state === "failed" ? "failed" : "finished", retryAt: null, trouble: null }
+  );
 }
 
 /** The state alone, for those who need not be drawn each frame. */
