@@ -16,6 +16,7 @@ import "./styles/composer.css";
 import "./styles/markdown.css";
 import "./styles/side.css";
 import "./styles/panel.css";
+import "./styles/drawer.css";
 
 applyToDocument();
 

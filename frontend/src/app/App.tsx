@@ -3,11 +3,13 @@
 import { lazy, Suspense, useEffect } from "react";
 import { I18nProvider } from "react-aria-components";
 import { Chat } from "../chat/Chat";
+import { SettingsDrawer } from "../chat/SettingsDrawer";
 import { useWords } from "../i18n/language";
 import { Bar } from "./Bar";
 import { Boundary } from "./Boundary";
 import { usePreferences } from "./preferences";
 import { useRoute } from "./routes";
+import { UndoLine } from "./UndoLine";
 
 const Race = lazy(async () => ({ default: (await import("../race/Race")).Race }));
 const Wire = lazy(async () => ({ default: (await import("../wire/Wire")).Wire }));
@@ -31,6 +33,8 @@ export function App() {
             <Shown />
           </Suspense>
         </Boundary>
+        <SettingsDrawer />
+        <UndoLine />
       </div>
     </I18nProvider>
   );

@@ -125,7 +125,7 @@ export const en = {
   seam: {
     dropped: (seq: number, to: string) => `Connection dropped at event ${number(seq)}, continued over ${to}`,
     switched: (seq: number, to: string) => `Switched at event ${number(seq)}, continued over ${to}`,
-    reloaded: (seq: number, to: string) => `Page reloaded at event ${number(seq)}, continued over ${to}`,
+    reloaded: (seq: number, to: string) => `Picked up again at event ${number(seq)}, continued over ${to}`,
     broken: (seq: number, to: string) => `Connection lost at event ${number(seq)}, continued over ${to}`,
     comeBack: (seq: number, to: string) =>
       `The server asked to come back at event ${number(seq)}, continued over ${to}`,
@@ -199,6 +199,7 @@ export const en = {
     seed: "Seed",
     random: "random",
     engineDefault: "default",
+    range: (min: number, max: number) => `${number(min)} to ${number(max)}`,
     lost: "If the connection is lost",
     onDisconnect: {
       grace: "Keep generating for a while (grace)",

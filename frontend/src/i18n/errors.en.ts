@@ -66,5 +66,6 @@ export const errorsEn: Record<string, ErrorWords> = {
   forbidden: { title: "You may not do this here.", todo: "Ask whoever runs the server." },
   internal: { title: "Something broke in the server.", todo: "Try again; if it stays, its log says why." },
   unreachable: { title: "The server cannot be reached.", todo: "Look at your network, then try again." },
+  disconnected: { title: "The connection was lost.", todo: "Try again." },
   unknown: { title: "The answer failed.", todo: "Try again, or pick another model." },
 };

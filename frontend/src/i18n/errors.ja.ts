@@ -57,5 +57,6 @@ export const errorsJa: Record<string, ErrorWords> = {
     todo: "再試行してください。続く場合はサーバーのログに理由があります。",
   },
   unreachable: { title: "サーバーに接続できません。", todo: "ネットワークを確かめて再試行してください。" },
+  disconnected: { title: "接続が失われました。", todo: "再試行してください。" },
   unknown: { title: "回答に失敗しました。", todo: again },
 };

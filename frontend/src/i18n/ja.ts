@@ -120,7 +120,7 @@ export const ja: Words = {
   seam: {
     dropped: (seq, to) => `イベント${number(seq)}で切断、${to}で継続しました`,
     switched: (seq, to) => `イベント${number(seq)}で切り替え、${to}で継続しました`,
-    reloaded: (seq, to) => `イベント${number(seq)}で再読み込み、${to}で継続しました`,
+    reloaded: (seq, to) => `イベント${number(seq)}から再開、${to}で継続しました`,
     broken: (seq, to) => `イベント${number(seq)}で接続が失われ、${to}で継続しました`,
     comeBack: (seq, to) => `イベント${number(seq)}でサーバーが再接続を求め、${to}で継続しました`,
     several: (n, seq, to) => `イベント${number(seq)}までに${number(n)}回途切れ、${to}で継続しました`,
@@ -187,6 +187,7 @@ export const ja: Words = {
     seed: "シード",
     random: "ランダム",
     engineDefault: "既定値",
+    range: (min, max) => `${number(min)}～${number(max)}`,
     lost: "接続が切れたとき",
     onDisconnect: {
       grace: "しばらく生成を続ける",

@@ -27,6 +27,7 @@ class Following implements Run {
   verified: Verified = "unknown";
   failure: Failure | null = null;
   retryAt: number | null = null;
+  trouble: Failure | null = null;
   readonly connections: Connection[] = [];
 
   private readonly request: StartRequest | null;
@@ -44,7 +45,6 @@ class Following implements Run {
   private cutAs: Connection["end"];
   /** How long the server asked us to wait, milliseconds. */
   private askedToWait = 0;
-  private trouble: Failure | null = null;
 
   constructor(
     origin: Origin,
@@ -177,6 +177,7 @@ class Following implements Run {
   private accept(event: Event, connection: Connection): void {
     this.position = event.seq;
     this.heardEvent = true;
+    this.trouble = null;
     this.proof?.add(event);
     this.backoff.reset();
     connection.lastSeq = event.seq;

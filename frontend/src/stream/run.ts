@@ -51,6 +51,8 @@ export interface Run extends AsyncIterable<Event> {
   readonly connections: readonly Connection[];
   readonly verified: Verified;
   readonly failure: Failure | null;
+  /** While reconnecting: what the last attempt met. */
+  readonly trouble?: Failure | null;
   /** performance.now() at which the next attempt to connect is made, while reconnecting. */
   readonly retryAt: number | null;
   /** Go on over another protocol, from the event that was reached. */
