@@ -129,7 +129,7 @@ format: $(READY) $(UI_TOOLS)  ## Put imports and code into the project's format,
 	@$(BIN)/ruff format .
 	@$(NPM) run --silent format
 
-proto: $(READY)  ## Generate the stubs of services/polystream/proto.
+proto: $(READY) $(UI_TOOLS)  ## Generate the stubs of services/polystream/proto, Python's and TypeScript's.
 	@$(BIN)/python .ci/stubs.py
 
 lock: $(READY)  ## Pin what pyproject.toml asks for, with hashes, in requirements/ (UPGRADE=1: to today's versions).

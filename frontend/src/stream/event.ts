@@ -35,6 +35,8 @@ export interface Started extends Numbered {
 export interface Text extends Numbered {
   readonly type: "text";
   readonly text: string;
+  /** As OpenAI's logprobs.content. */
+  readonly logprobs?: readonly Readonly<Record<string, unknown>>[];
   readonly tokens?: number;
 }
 
@@ -51,6 +53,7 @@ export interface ToolCall extends Numbered {
   readonly arguments: string;
 }
 
+/** An event of a type we do not know comes as a notice of kind `unknown`: it takes a place in the log all the same. */
 export interface Notice extends Numbered {
   readonly type: "notice";
   readonly kind: string;
@@ -108,4 +111,9 @@ export interface StartRequest {
 
 export function isLast(event: Message): event is Last {
   return event.type === "finished" || event.type === "failed";
+}
+
+/** Whether a reader hears nothing more on this connection. */
+export function endsCall(message: Message): boolean {
+  return isLast(message) || message.type === "come_back" || message.type === "lost";
 }

@@ -1,8 +1,8 @@
 // One generation as a program follows it: over any protocol, over any number of connections, with nothing lost and
 // nothing doubled. resume.ts makes them; this file says what they are.
 
-import type { Event, Failure, StartRequest } from "./event";
-import type { Frame, Protocol } from "./transport";
+import type { Event, Failure, StartRequest } from "./event.js";
+import type { Frame, Protocol, Transport } from "./transport.js";
 
 /** One connection of a run. Times are of performance.now(). */
 export interface Connection {
@@ -28,11 +28,20 @@ export interface RunOptions {
   readonly onFrame?: (frame: Frame) => void;
   /** Called when phase or connections change. */
   readonly onChange?: (run: Run) => void;
-  /** Gives up reconnecting after so long without an event, milliseconds; 0 is never. */
+  /** Gives up reconnecting after so long without an event, milliseconds; 0 and absent are never. */
   readonly patienceMs?: number;
+  /** A connection silent for so long is dead, and is cut; longer than a few heartbeats; default 30 s, 0 is never. */
+  readonly silenceMs?: number;
+  /** Other transports than the package's own, such as eventsource.ts for `sse`. */
+  readonly transports?: Readonly<Partial<Record<Protocol, Transport>>>;
+  /** The key of a start; default: a new one for each run. */
+  readonly idempotencyKey?: string;
 }
 
-/** Iterate once; events come in order, each once. Iteration ends with the last event, `lost`, or `stop`. */
+/**
+ * Iterate once; events come in order, each once. Nothing is sent before iteration begins, and to leave the loop is
+ * to stop. Iteration ends with the last event, `lost`, `failed` or `stop`; by then the phase tells which.
+ */
 export interface Run extends AsyncIterable<Event> {
   readonly id: string | null;
   /** seq of the last event received; -1 before the first. */
@@ -42,6 +51,8 @@ export interface Run extends AsyncIterable<Event> {
   readonly connections: readonly Connection[];
   readonly verified: Verified;
   readonly failure: Failure | null;
+  /** While reconnecting: what the last attempt met. */
+  readonly trouble?: Failure | null;
   /** performance.now() at which the next attempt to connect is made, while reconnecting. */
   readonly retryAt: number | null;
   /** Go on over another protocol, from the event that was reached. */

@@ -1,7 +1,8 @@
 // What every protocol's file offers: the same two calls, which yield what the server says, in order, as it comes.
 // A call ends with the log's last event, with come_back or lost, or throws; it never reconnects (resume.ts does).
+// A follow that is already at the end of an ended log ends without a message. Aborted, a call throws or just ends.
 
-import type { Message, StartRequest } from "./event";
+import type { Message, StartRequest } from "./event.js";
 
 export type Protocol = "rest" | "sse" | "websocket" | "grpcweb";
 export const PROTOCOLS: readonly Protocol[] = ["rest", "sse", "websocket", "grpcweb"];
@@ -30,6 +31,8 @@ export interface Options {
 
 export interface Transport {
   readonly protocol: Protocol;
+  /** Its heartbeats do not show, so that silence says nothing about the connection. */
+  readonly mute?: boolean;
   /** Start a generation. */
   start(request: StartRequest, options: Options): AsyncIterable<Message>;
   /** The events behind `after` (null: from the start). */

@@ -1,0 +1,36 @@
+// The connections that carried an answer, one after the other.
+
+import type { Words } from "../i18n/language";
+import { useWords } from "../i18n/language";
+import { Mark, PROTOCOL_NAMES } from "../ui/Mark";
+import type { Answer, PastConnection } from "./conversation";
+
+export function Connections({ answer }: { readonly answer: Answer }) {
+  const words = useWords();
+  const { connections } = answer;
+  return (
+    <section>
+      <h2 className="sub">{words.panel.connections}</h2>
+      <ol className="conns">
+        {connections.map((connection, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: connections only come at the end
+          <li key={index} data-p={connection.protocol}>
+            <Mark protocol={connection.protocol} />
+            <b>{PROTOCOL_NAMES[connection.protocol]}</b> <span>{range(connection, words)}</span>
+            <p>{history(connection, index > 0, words)}</p>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function range({ firstSeq, lastSeq }: PastConnection, { panel }: Words): string {
+  return firstSeq === null || lastSeq === null ? panel.noEvent : panel.range(firstSeq, lastSeq);
+}
+
+/** How it came, while it lasts; how it went, afterwards. */
+function history({ ms, firstMs, end }: PastConnection, isResumed: boolean, { panel }: Words): string {
+  if (isResumed && firstMs !== null && (end === null || end === "last")) return panel.resumed(firstMs);
+  return end == null ? panel.firstConnection : panel.lasted(ms, panel.ends[end]);
+}

@@ -1,0 +1,17 @@
+// The settings that are in force: the conversation's own, or those of the one to come. A change counts for both, so
+// that the next conversation begins as this one is.
+
+import type { Conversation, Settings } from "./conversation";
+import { setDraftSettings, useDraftSettings } from "./drafts";
+import { withSettings } from "./edits";
+import { store } from "./service";
+
+export function useSettings(conversation: Conversation | undefined): Settings {
+  const draft = useDraftSettings();
+  return conversation?.settings ?? draft;
+}
+
+export function changeSettings(conversation: Conversation | undefined, change: Partial<Settings>): void {
+  setDraftSettings(change);
+  if (conversation) store.edit(conversation.id, withSettings(change));
+}
