@@ -18,9 +18,10 @@ import { Waiting } from "./Waiting";
 interface Props {
   readonly conversation: Conversation;
   readonly turn: Turn;
+  readonly onEdit: (turn: Turn) => void;
 }
 
-export function AnswerView({ conversation, turn }: Props) {
+export function AnswerView({ conversation, turn, onEdit }: Props) {
   const { thread } = useWords();
   const live = useLive(turn.answer);
   const { answer } = live;
@@ -29,7 +30,7 @@ export function AnswerView({ conversation, turn }: Props) {
     <article className="a" aria-label={thread.assistant} aria-busy={isRunning}>
       <Extras answer={answer} />
       <Body live={live} />
-      <Trouble conversation={conversation} turn={turn} answer={answer} />
+      <Trouble conversation={conversation} turn={turn} answer={answer} onEdit={onEdit} />
       <Foot conversation={conversation} turn={turn} live={live} />
     </article>
   );
