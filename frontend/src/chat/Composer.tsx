@@ -48,17 +48,11 @@ export function Composer({ conversation, edited, suggested, onSubmit, onCancel }
             submit();
           }}
         >
-          <Field
-            text={text}
-            isFresh={Boolean(edited || suggested)}
-            onChange={change}
-            onSend={submit}
-            onEscape={onCancel}
-          />
+          <Field text={text} onChange={change} onSend={submit} onEscape={onCancel} />
           <div className="row">
             <Protocol running={running} />
             <span className="grow" />
-            {running && !edited ? <Running answer={running} /> : <Send isEmpty={!text.trim()} />}
+            {running && !edited ? <Running answer={running} /> : <Send />}
           </div>
         </form>
         <p className="hint">{running ? composer.switch : composer.keys}</p>
@@ -69,23 +63,22 @@ export function Composer({ conversation, edited, suggested, onSubmit, onCancel }
 
 interface FieldProps {
   readonly text: string;
-  /** Filled by us just now: the reader goes on in it. */
-  readonly isFresh: boolean;
   readonly onChange: (text: string) => void;
   readonly onSend: () => void;
   readonly onEscape: () => void;
 }
 
-function Field({ text, isFresh, onChange, onSend, onEscape }: FieldProps) {
+function Field({ text, onChange, onSend, onEscape }: FieldProps) {
   const { composer } = useWords();
   const id = useId();
   const ref = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
     const field = ref.current;
-    if (!field || !isFresh) return;
+    // On a touch screen the keyboard would cover what one came to read.
+    if (!field || !matchMedia("(hover: hover)").matches) return;
     field.focus();
     field.setSelectionRange(field.value.length, field.value.length);
-  }, [isFresh]);
+  }, []);
   return (
     <>
       <label className="sr" htmlFor={id}>
@@ -125,10 +118,10 @@ function Protocol({ running }: { readonly running: Answer | null }) {
   );
 }
 
-function Send({ isEmpty }: { readonly isEmpty: boolean }) {
+function Send() {
   const { composer } = useWords();
   return (
-    <Button kind="main" icon="up" type="submit" aria-disabled={isEmpty}>
+    <Button kind="main" icon="up" type="submit">
       {composer.send}
     </Button>
   );
