@@ -25,7 +25,7 @@ MEASURED := COVERAGE_PROCESS_START="$(CURDIR)/pyproject.toml" COVERAGE_FILE="$(C
 
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
-.PHONY: help setup environment run test check unit contract integration coverage bench format proto lock clean
+.PHONY: help setup environment run test check unit contract integration e2e coverage bench format proto lock clean
 
 help:  ## List these commands.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -75,9 +75,9 @@ run:  ## Serve everything on PORT (8080) and gRPC on GRPC_PORT, too: from MODEL,
 	@$(MAKE) --silent $(READY_TO_RUN) $(UI)
 	@exec $(BIN)/polystream up
 
-test: $(READY)  ## Run everything that must pass: check, unit, contract, integration, and what these covered.
+test: $(READY)  ## Run everything that must pass: check, unit, contract, integration, e2e, and what these covered.
 	@rm -rf build/coverage; mkdir -p build/coverage; status=0; summary=; \
-	for step in check unit contract integration coverage; do \
+	for step in check unit contract integration e2e coverage; do \
 		case $$step in check|coverage) measured= ;; *) measured='$(MEASURED)' ;; esac; \
 		echo "== $$step"; began=$$(date +%s); \
 		if eval "$$measured" $(MAKE) $$step; then result=passed; else result=FAILED; status=1; fi; \
@@ -108,6 +108,10 @@ contract: $(READY)  ## Run one body of tests over every store, engine and protoc
 
 integration: $(READY) $(UI)  ## Run the tests against real processes on loopback.
 	@$(PYTEST) tests/integration
+
+e2e: $(READY) $(UI)  ## Run the tests in a browser (Debian's chromium and fonts, which root gets installed).
+	@.ci/browser
+	@$(PYTEST) tests/e2e
 
 coverage: $(READY)  ## Say how much of each part the last `make test` ran.
 	@[ -e build/coverage/data ] || $(BIN)/coverage combine --quiet build/coverage; status=0; \

@@ -3,7 +3,9 @@
 import argparse
 import logging
 import os
+import signal
 import sys
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from polystream import __version__, settings
@@ -15,6 +17,10 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     command = options.command
     knobs = settings.load()
+    signal.signal(signal.SIGTERM, _interrupt)  # until a server takes it: what is half made is taken away
+    if command in ("model", "up") and knobs.model and not Path(knobs.model).exists():
+        print(f"polystream {command}: MODEL: {knobs.model} does not exist", file=sys.stderr)
+        return 1
     if command == "convert":
         return _convert(options, knobs)
     if command == "model":
@@ -31,6 +37,10 @@ def main(arguments: list[str] | None = None) -> int:
 
         return up.run(knobs, os.environ, engine)
     return _serve(command, knobs)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 def _serve(command: str, knobs: settings.Settings) -> int:
@@ -51,38 +61,36 @@ def _serve(command: str, knobs: settings.Settings) -> int:
 
 
 def _convert(options: argparse.Namespace, knobs: settings.Settings) -> int:
-    try:
-        from polystream.models.progress import Bar  # here: other commands run without these packages
-        from polystream.models.resolve import resolve
-    except ImportError as error:
-        print(f"polystream convert: {error}; pip install polystream[model]", file=sys.stderr)
-        return 1
+    from polystream.models.progress import Bar  # here: no other command needs it
+
     bar = Bar(sys.stderr)
+    code, told = 1, ""
     try:
-        path = resolve(
-            options.file or knobs.model,
-            options.models_dir or knobs.models_dir,
-            quantization=options.quantization,
-            progress=bar.show,
-        )
-    except KeyboardInterrupt:
-        bar.close()
-        print("polystream convert: interrupted, nothing was left behind", file=sys.stderr)
-        return 130
+        from polystream.models.resolve import resolve  # here: other commands run without what it needs
+
+        model, models_dir = options.file or knobs.model, options.models_dir or knobs.models_dir
+        path = resolve(model, models_dir, quantization=options.quantization, progress=bar.show)
+        code, told = 0, str(path)
+    except ImportError as error:
+        told = f"{error}; pip install polystream[model]"
     except (OSError, ValueError) as error:  # a full disk; a file that cannot be converted
-        bar.close()
-        print(f"polystream convert: {' '.join(str(error).split())}", file=sys.stderr)
-        return 1
+        told = " ".join(str(error).split())
+    except KeyboardInterrupt:
+        code, told = 130, "interrupted, nothing was left behind"
     bar.close()
-    print(path)
-    return 0
+    if code:
+        told = f"polystream convert: {told}"
+    print(told, file=sys.stderr if code else sys.stdout)
+    return code
 
 
 def _engine(command: str, knobs: settings.Settings) -> str:
     if knobs.engine_url == "ctranslate2:" or (command == "up" and not knobs.engine_url):
         return f"ctranslate2 ({knobs.model or 'the small model that comes with make run'})"
-    if not knobs.engine_url or knobs.engine_url.startswith("scripted:"):
+    if not knobs.engine_url:
         return "scripted (no model: set ENGINE_URL for one)"
+    if knobs.engine_url.startswith("scripted:"):
+        return "scripted (a set text, no model)"
     parts = urlsplit(knobs.engine_url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 

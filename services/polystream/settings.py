@@ -65,7 +65,7 @@ class Settings(BaseSettings):
 
     model: str = Field(
         "",
-        description="The embedded model: a GGUF file of the llama architecture or a folder that "
+        description="The embedded model: a GGUF file of the llama or qwen2 architecture, or a folder that "
         "`polystream convert` made; empty means the small one that `make run` installs.",
     )
     models_dir: str = Field(

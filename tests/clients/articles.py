@@ -4,6 +4,7 @@ The pages' scripts are plain functions of what came, so that tests without a ser
 are strict where the pages would show `undefined`.
 """
 
+import asyncio
 import codecs
 import json
 import re
@@ -22,6 +23,8 @@ from tests.clients import Broken, Headers, http
 
 JSON = {"Content-Type": "application/json"}
 _TIMEOUT_S = 60
+#: Of one EventSource, which nothing else would ever stop.
+_CONNECTIONS_MAX = 40
 
 
 class Doors(Protocol):
@@ -174,7 +177,8 @@ async def frames(doors: Doors, prompt: str) -> Texts:
 async def answer(socket_: Any) -> Texts:
     """The frames of one answer, the one that ends it too."""
     while True:
-        frame = await socket_.recv()
+        async with asyncio.timeout(http.READ_TIMEOUT_S):
+            frame = await socket_.recv()
         assert isinstance(frame, str)
         yield frame
         if frame.startswith("event:"):
@@ -237,6 +241,7 @@ class Browser:
     async def connect(self, query: str = "", leave_after: int | None = None) -> int:
         """One connection of an EventSource, left after so many events; its status."""
         self.connections += 1
+        assert self.connections <= _CONNECTIONS_MAX, "it comes back again and again"
         fields = self._fields({"Accept": "text/event-stream"})
         if self.last_id:
             fields["Last-Event-ID"] = self.last_id

@@ -44,7 +44,7 @@ async def taken(sink: HeldSink, follower: Follower, last: int) -> None:
             await asyncio.sleep(0)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     pieces=st.lists(st.lists(st.text("aé🦜", min_size=1, max_size=3), min_size=1, max_size=4), max_size=12),
     turns=st.lists(st.integers(0, 4), min_size=12, max_size=12),

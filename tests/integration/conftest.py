@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 
 from tests.integration import small_model as small
+from tests.integration.articles import Doors, doors_of
 from tests.integration.front import Front
 from tests.integration.server import ROOT, Server
 from tests.integration.up import Up
@@ -100,6 +101,12 @@ async def real() -> AsyncIterator[Up]:
         await up.all_gone()
     finally:
         up.kill_all()
+
+
+@pytest_asyncio.fixture(params=["direct", "front"], loop_scope="session")
+async def doors(request: pytest.FixtureRequest, relay: Server, front_relay: Front) -> Doors:
+    """Where the articles' doors are, in front of the mock engine."""
+    return doors_of(relay if request.param == "direct" else front_relay)
 
 
 async def _start(settings: dict[str, Any]) -> Server:

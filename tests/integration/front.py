@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.clients import Addresses, Broken, http
+import pytest
+
+from tests.clients import Addresses, Broken, Refused, http
+from tests.clients.answer import Answer, collect
 
 ROOT = Path(__file__).parents[2]
 #: Most of a second each; this long where other work fills the machine.
@@ -74,7 +77,6 @@ class Front:
             assert not faults, "\n".join(faults)
         finally:
             self.kill()
-            shutil.rmtree(self.folder)
 
     def log(self) -> str:
         """What both have said."""
@@ -105,11 +107,32 @@ class Front:
             await asyncio.sleep(0.05)
 
     def kill(self) -> None:
-        """End both at once."""
+        """End both at once, and remove what they wrote."""
         for process in self._processes:
             if process.poll() is None:
                 process.kill()
             process.wait(STOP_S)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Nowhere:
+    """Addresses at which nobody listens."""
+
+    rest, websocket, grpc = "http://127.0.0.1:9", "ws://127.0.0.1:9", "127.0.0.1:9"
+
+
+async def refused(events: Any) -> Refused:
+    """The refusal of a stream."""
+    with pytest.raises(Refused) as caught:
+        await collect(events, Answer(numbered=False))
+    return caught.value
+
+
+async def ask_for(server: Addresses, method: str, path: str, content: bytes = b"", **headers: str) -> Any:
+    """Status and JSON of an answer."""
+    fields = {name.replace("_", "-"): value for name, value in headers.items()}
+    answer, raw = await http.fetch(method, server.rest + path, fields, content)
+    return answer.status, json.loads(raw) if raw else None
 
 
 def _environment() -> dict[str, str]:

@@ -14,14 +14,16 @@ from tests.integration.conftest import Serve
 from tests.integration.probe import alive
 from tests.integration.server import Server
 from tests.integration.slow import open_reader
-from tests.integration.upstream import MODEL, Reply, Upstream, says
+from tests.integration.upstream import MODEL, Reply, Stage, Upstream, says
 from tests.integration.waiting import at_once, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 MIB = 2**20
 #: Enough to fill what a connection may hold, were there too little of it for each stream.
-UNREAD = 8
+UNREAD = 2
+#: Times 4 MiB: more than all socket buffers on the way swallow.
+LONGER = 6
 
 
 async def test_a_slow_reader_does_not_fill_the_memory_B75(serve: Serve, upstream: Upstream):
@@ -94,27 +96,35 @@ async def test_a_stream_nobody_reads_does_not_hold_up_its_neighbour_B106(shared:
 
 @pytest.mark.parametrize("door", load()["B106"].doors)
 async def test_streams_nobody_reads_do_not_hold_up_their_neighbour_at_the_front_door_B106(
-    door: str, relay: Server, upstream: Upstream
+    door: str, shared: Serve, upstream: Upstream
 ):
     """All browsers share Envoy's connection to the service, a client's gRPC calls its own one to nginx."""
-    case, front = load()["B106"], await relay.front()
-    drip = [f"n{number} " for number in range(10)]
+    case, drip = load()["B106"], [f"n{number} " for number in range(10)]
+    server = await shared(ENGINE_URL=upstream.url, DEFAULT_MODEL=MODEL, LOG_MAX_BYTES=64 * MIB)
+    front, long = await server.front(), Reply(case.upstream["writes"][:2] * LONGER)
     async with AsyncExitStack() as stack:
         options: dict[str, Any] = {}
         if door == "grpc":
             options["channel"] = await stack.enter_async_context(grpc.opened(front))
         for _ in range(UNREAD):
-            request = case.request(case.stage(upstream))
+            said = upstream.stage(long, case.id)
             if door == "grpc":
-                unread = start(door, front, request, **options)
+                unread = start(door, front, said.request(), **options)
                 stack.push_async_callback(unread.aclose)
                 await anext(unread)
             else:
-                await (await open_reader(door, front, request, stack)).take(1024)
+                await (await open_reader(door, front, said.request(), stack)).take(1024)
+            await all_said(said)
         began, second = time.monotonic(), upstream.stage(Reply(says(*drip, delay_ms=50)), case.id)
         answer = await collect(start(door, front, second.request(), **options))
         assert (answer.text, answer.reason) == ("".join(drip), "stop")
         assert (time.monotonic() - began) * 1000 <= case.expect["second"]["done_ms"]
+
+
+async def all_said(stage: Stage) -> None:
+    """Wait until the engine has said everything."""
+    call = await stage.called()
+    await until(lambda: call.done, 20, "the engine has said it all")
 
 
 async def test_answers_that_are_over_are_freed_B80(serve: Serve, upstream: Upstream):

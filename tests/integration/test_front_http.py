@@ -1,44 +1,24 @@
 """What the front door is besides a way through: its routes, its errors, its headers, its log."""
 
-import asyncio
 import json
+import re
 from typing import Any
 
 import pytest
 
-from tests.clients import Addresses, Refused, grpc, grpcweb, http, rest
-from tests.clients.answer import Answer, collect
+from tests.clients import grpc, grpcweb, http
+from tests.clients.answer import collect
 from tests.clients.event import body
 from tests.integration.cases import FRONT_DOORS, start
-from tests.integration.conftest import Serve
-from tests.integration.front import Front
+from tests.integration.front import Front, ask_for, refused
 from tests.integration.server import Server
 from tests.integration.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 LIMIT = 1_048_576
+TYPES = {"js": "text/javascript", "css": "text/css"}
 MISSING = "gen_" + "0" * 22
-
-
-class Nowhere:
-    """Addresses at which nobody listens."""
-
-    rest, websocket, grpc = "http://127.0.0.1:9", "ws://127.0.0.1:9", "127.0.0.1:9"
-
-
-async def refused(events: Any) -> Refused:
-    """The refusal of a stream."""
-    with pytest.raises(Refused) as caught:
-        await collect(events, Answer(numbered=False))
-    return caught.value
-
-
-async def ask_for(server: Addresses, method: str, path: str, content: bytes = b"", **headers: str) -> Any:
-    """Status and JSON of an answer."""
-    fields = {name.replace("_", "-"): value for name, value in headers.items()}
-    answer, raw = await http.fetch(method, server.rest + path, fields, content)
-    return answer.status, json.loads(raw) if raw else None
 
 
 @pytest.mark.parametrize("door", ["ndjson", "sse", "chat", "grpc", "grpc-web"])
@@ -94,40 +74,25 @@ async def test_the_largest_request_passes(front: Front):
     assert answer.status == 200
 
 
-async def test_a_large_body_of_unknown_length_is_refused_too(front: Front):
-    reader, writer = await http.connect(front.rest)
-    fields = {"Transfer-Encoding": "chunked", "Connection": "close"}
-    size = LIMIT + 1
-    writer.write(http.head("POST", f"{front.rest}/v1/streams", fields) + b"%x\r\n" % size + b"x" * size)
-    writer.write(b"\r\n0\r\n\r\n")
-    answer = await reader.read()
-    writer.close()
-    assert answer.startswith(b"HTTP/1.1 413 ")
-    assert b'{"error":{"code":"too_large",' in answer
-
-
-@pytest.mark.parametrize("door", FRONT_DOORS)
-async def test_a_service_that_cannot_be_reached_is_told_in_the_words_of_its_door(door: str):
-    async with Front(Nowhere, alone=True) as front:
-        told = await refused(start(door, front, {"prompt": "Hi"}))
-        assert (await ask_for(front, "GET", "/healthz")) == (200, {"ok": True})
-        assert (await ask_for(front, "GET", "/readyz"))[0] == 502
-    if door.startswith("grpc"):
-        assert (told.status, told.code) == ("UNAVAILABLE", "upstream_unavailable")
-    else:
-        assert told.status == 502
-        error = json.loads(told.body)["error"] if door == "websocket" else told.body
-        assert error["code"] == "upstream_unavailable"
-        assert error["type"] == "api_error" if door == "chat" else error["retryable"] is True
-
-
-async def test_envoy_says_unavailable_when_the_service_has_gone(serve: Serve):
-    server = await serve(ENGINE_URL="scripted:")
-    async with Front(server) as front:
-        assert (await collect(grpcweb.start(front, {"prompt": "Hi"}))).reason == "stop"
-        await server.stop()
-        told = await refused(grpcweb.start(front, {"prompt": "Hi"}))
-    assert (told.status, told.code) == ("UNAVAILABLE", "upstream_unavailable")
+@pytest.mark.parametrize("chunked", [False, True])
+async def test_nginx_has_the_limit_itself(chunked: bool, scripted: Server):
+    """Nothing of a body that is too large reaches the service, where its length is said."""
+    size, path = 2000, "/v1/streams"
+    async with Front(scripted, alone=True, request_max_bytes=1999) as front:
+        if chunked:
+            content = b"%x\r\n%b\r\n0\r\n\r\n" % (size, b"x" * size)
+            fields = {"Transfer-Encoding": "chunked", "Connection": "close"}
+            reader, writer = await http.connect(front.rest)
+            writer.write(http.head("POST", front.rest + path, fields) + content)
+            answer = await reader.read()
+            writer.close()
+            assert answer.startswith(b"HTTP/1.1 413 ")
+            told = json.loads(answer.partition(b"\r\n\r\n")[2])
+        else:
+            status, told = await ask_for(front, "POST", path, b"x" * size)
+            assert status == 413
+    assert set(told["error"]) == {"code", "message", "retryable"}
+    assert (told["error"]["code"], told["error"]["retryable"]) == ("too_large", False)
 
 
 async def test_only_a_websockets_upgrade_is_one(front: Front):
@@ -215,10 +180,13 @@ async def test_what_is_no_door_is_the_page(front: Front):
     assert answer.headers["cache-control"] == "no-cache"
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert "default-src 'self'" in answer.headers["content-security-policy"]
-    assert b"<h1>Polystream</h1>" in raw
-    assert b"<script" not in raw
-    style, _ = await http.fetch("GET", f"{front.rest}/holding.css")
-    assert (style.status, style.headers["content-type"]) == (200, "text/css; charset=utf-8")
+    assert b"<title>Polystream</title>" in raw
+    assert not re.search(rb"<script[^>]*>[^<]", raw), "a script that the policy forbids"
+    parts = re.findall(r'(?:src|href)="(/[^"]*\.(js|css))"', raw.decode())
+    assert {kind for _, kind in parts} == {"js", "css"}
+    for path, kind in parts:
+        part, _ = await http.fetch("GET", front.rest + path)
+        assert (part.status, part.headers["content-type"]) == (200, f"{TYPES[kind]}; charset=utf-8")
     kept, _ = await http.fetch("GET", f"{front.rest}/", {"If-None-Match": answer.headers["etag"]})
     assert kept.status == 304
     for path in ("/metrics", "/nowhere", "/v2/streams", "/.error"):
@@ -248,46 +216,6 @@ async def test_a_call_that_is_neither_grpc_nor_grpc_web_is_refused(front: Front)
     path, kind = "/polystream.v1.Streams/Start", "application/json"
     status, told = await ask_for(front, "POST", path, b"{}", Content_Type=kind)
     assert (status, told["error"]["code"]) == (415, "invalid_request")
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "arrivals"),
-    [
-        ("POST", "/v1/streams", 1),
-        ("GET", "/v1/streams?prompt=Hi", 1),
-        ("GET", "/?prompt=Hi", 1),
-        ("GET", f"/v1/streams/{MISSING}", 2),
-    ],
-)
-async def test_a_start_is_never_sent_twice(method: str, path: str, arrivals: int):
-    """The service closes a kept connection on a request, perhaps having started: only a read is repeated."""
-    arrived: list[bytes] = []
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        first = await reader.readuntil(b"\r\n\r\n")
-        if b"/readyz" in first:
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-            first = await reader.readuntil(b"\r\n\r\n")
-        arrived.append(first)
-        writer.close()
-
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as service:
-        host, port = service.sockets[0].getsockname()
-        async with Front(Nowhere, alone=True, rest=f"{host}:{port}") as front:
-            assert (await ask_for(front, "GET", "/readyz"))[0] == 200
-            assert (await ask_for(front, method, path))[0] == 502
-    assert len(arrived) == arrivals
-
-
-async def test_connections_to_the_services_are_kept(serve: Serve):
-    """nginx's pool: without it each request would cost the service a connection."""
-    server = await serve(ENGINE_URL="scripted:")
-    async with Front(server, alone=True) as front:
-        for _ in range(20):
-            await rest.call("GET", f"{front.rest}/v1/models", 200)
-        await until(lambda: front.requests(), 5, "a line")
-        times = [line["upstream_connect_s"] for line in front.requests()]
-    assert times.count("0.000") >= 19
 
 
 async def test_health_and_reflection_of_grpc_pass(front: Front):

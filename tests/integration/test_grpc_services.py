@@ -19,7 +19,9 @@ from tests.integration.server import Server
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 STREAMS = "polystream.v1.Streams"
+ARTICLES = "stream.ResponseStreamingService"
 SERVICES = {
+    ARTICLES,
     STREAMS,
     "grpc.health.v1.Health",
     "grpc.reflection.v1.ServerReflection",
@@ -31,7 +33,7 @@ STATES = health_pb2.HealthCheckResponse
 async def test_health_knows_its_services_and_no_others(scripted: Server):
     async with grpc.opened(scripted) as channel:
         stub: Any = HealthStub(channel)
-        for service in ("", STREAMS):
+        for service in ("", STREAMS, ARTICLES):
             reply = await stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=20)
             assert reply.status == STATES.SERVING
         with pytest.raises(grpcio.aio.AioRpcError) as refused:

@@ -116,6 +116,28 @@ async def test_a_signal_ends_all_and_nothing_is_left(begin: Begin, tmp_path: Pat
     assert up.log[-1] == "up      | all has stopped"
 
 
+async def test_an_engine_that_is_this_very_run_is_refused(begin: Begin):
+    """It would ask itself, and that one itself, without an end."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    up = begin(PORT=port, ENGINE_URL=f"http://localhost:{port}/v1")
+    assert await up.ended() == 1
+    assert f"ENGINE_URL: http://localhost:{port}/v1 is the front door of this run" in up.tail()
+    assert not up.seen
+
+
+async def test_what_a_killed_run_left_is_taken_away_by_the_next(begin: Begin, tmp_path: Path):
+    up = await ready(begin())
+    up.look()
+    os.kill(up.pid, signal.SIGKILL)
+    await up.all_gone()
+    (left,) = (tmp_path / "tmp").iterdir()
+    again = await ready(begin())
+    assert not left.exists()
+    again.signal(signal.SIGINT)
+    assert await again.ended() == 0
+
+
 async def test_a_terminals_ctrl_c_reaches_no_part_by_itself(running: Up):
     sessions = {os.getsid(running.seen[name].pid) for name in ("gateway", "envoy", "nginx")}
     assert len(sessions) == 3
@@ -156,6 +178,15 @@ async def test_the_death_of_a_part_ends_all_and_is_told(begin: Begin, tmp_path: 
     assert up.log[-1] == f"up      | all has stopped, because {name} was killed by SIGKILL"
 
 
+async def test_a_part_that_does_not_end_is_ended(begin: Begin):
+    up = await ready(begin())
+    os.kill(up.seen["envoy"].pid, signal.SIGSTOP)
+    up.signal(signal.SIGTERM)
+    assert await up.ended() == 0
+    assert not up.left
+    assert "up      | envoy did not end within 3 s and was killed" in up.log
+
+
 async def test_nothing_outlives_a_kill_9(begin: Begin):
     up = await ready(begin())
     up.signal(signal.SIGKILL)
@@ -179,7 +210,12 @@ def embedded(begin: Begin, tmp_path: Path) -> Up:
     """A run with a model of its own, a file beside, where other engines' variables are set."""
     (tmp_path / "my.gguf").touch()
     paths = os.pathsep.join(map(str, (STAND_IN, ROOT / "services", ROOT)))
-    others = {"OPENAI_API_KEY": "secret", "OPENAI_API_VERSION": "2026-01-01", "OPENAI_CHAT_ENGINE": "theirs"}
+    others = {
+        "ENGINE_KEY": "secret",
+        "OPENAI_API_KEY": "secret",
+        "OPENAI_API_VERSION": "2026-01-01",
+        "OPENAI_CHAT_ENGINE": "theirs",
+    }
     return begin(folder=tmp_path, ENGINE_URL="", MODEL="my.gguf", PYTHONPATH=paths, **others)
 
 

@@ -63,8 +63,8 @@ class Up(Server):
 
     def commands(self) -> list[str]:
         """The commands that it offers to be pasted."""
-        lines = self.log[self.log.index("# NDJSON") : self.log.index(LAST_LINE)]
-        return [line for line in lines if line and not line.startswith("#")]
+        text = "\n".join(self.log[self.log.index("# NDJSON") : self.log.index(LAST_LINE)])
+        return [command.strip() for command in re.split(r"^# .*\n", text, flags=re.M) if command.strip()]
 
     def kill_all(self) -> None:
         """For tests that failed."""

@@ -47,18 +47,18 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Four cores on which two threads are best; one entry for each measurement."""
     calls: list[int] = []
 
-    def measure(folder: Any, cores: int) -> dict[int, float]:
+    def measure(folder: Any, cores: int) -> tuple[dict[int, float], bool]:
         calls.append(cores)
-        return {1: 10.0, 2: 18.0, 4: 18.5}
+        return {1: 10.0, 2: 18.0, 4: 18.5}, folder.name != "busy"
 
     monkeypatch.setattr(ctranslate2_speed, "usable_cores", lambda: 4)
     monkeypatch.setattr(ctranslate2_speed, "_measure", measure)
     return calls
 
 
-def folder_at(path: Path) -> ModelFolder:
+def folder_at(path: Path, name: str = "m") -> ModelFolder:
     """As much of a model as is looked at."""
-    return cast(ModelFolder, SimpleNamespace(path=path, name="m"))
+    return cast(ModelFolder, SimpleNamespace(path=path, name=name))
 
 
 def test_a_machine_is_measured_once(measured: list[int], tmp_path: Path):
@@ -67,6 +67,11 @@ def test_a_machine_is_measured_once(measured: list[int], tmp_path: Path):
     assert measured == [4]
     (kept,) = json.loads((tmp_path / "speed.json").read_text()).values()
     assert kept == {"threads": 2, "tokens_per_s": {"1": 10.0, "2": 18.0, "4": 18.5}}
+
+
+def test_what_a_busy_machine_gave_is_not_kept(measured: list[int], tmp_path: Path):
+    assert choose(folder_at(tmp_path, "busy")) == Speed(2, 2)
+    assert not (tmp_path / "speed.json").exists()
 
 
 def test_another_machine_is_measured_anew(measured: list[int], tmp_path: Path):

@@ -123,7 +123,7 @@ def check(written: list[Event], events: list[tuple[int, Event]]) -> None:
 
 
 @STORES
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(reads=READS, habits=st.lists(HABITS, min_size=1, max_size=4), end=st.sampled_from(ENDS))
 @jumping
 async def test_readers_that_leave_and_come_back_have_the_exact_answer(
@@ -145,7 +145,7 @@ async def test_readers_that_leave_and_come_back_have_the_exact_answer(
 
 
 @STORES
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(reads=READS, moment=st.integers(0, 40), max_events=st.integers(2, 40), max_bytes=st.integers(0, 100))
 @jumping
 async def test_an_answer_that_is_cancelled_or_grows_too_large_is_whole_up_to_there(
@@ -167,7 +167,7 @@ async def test_an_answer_that_is_cancelled_or_grows_too_large_is_whole_up_to_the
 
 
 @STORES
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(reads=READS, cuts=st.lists(st.integers(1, 4), max_size=8))
 @jumping
 async def test_an_iterator_that_is_closed_and_opened_again_has_the_exact_answer(

@@ -32,7 +32,7 @@ def reader(store: Store, made: Record, sink: HeldSink, after: int = -1) -> Follo
     return Follower(store, made.id, OWNER, after, sink, MAX_LAG)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     pauses=st.lists(st.integers(0, 5), max_size=20),
     readers=st.lists(

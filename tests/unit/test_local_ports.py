@@ -34,8 +34,10 @@ def test_an_address_is_split_and_joined(address: str):
 
 
 def test_who_listens_everywhere_is_reached_here():
-    assert [reached(f"{host}:1") for host in ("0.0.0.0", "[::]", "10.0.0.1")] == [
+    listening = ("0.0.0.0:1", "[::]:1", "10.0.0.1:1", "localhost:1")
+    assert [reached(address) for address in listening] == [
         "127.0.0.1:1",
         "[::1]:1",
         "10.0.0.1:1",
+        "127.0.0.1:1",
     ]

@@ -209,7 +209,7 @@ EVENTS = st.one_of(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(st.lists(EVENTS, max_size=5), max_size=12), st.integers(2, 40), st.integers(0, 60))
 @jumping
 async def test_whatever_is_emitted_count_and_digest_are_those_of_what_is_stored(

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from polystream.core.errors import TABLE
-from polystream.core.events import REASONS, Event
+from polystream.core.events import REASONS, Batch, Error, Event, Failed, Finished, Text
 from polystream.core.record import State
 from polystream.core.request import OnDisconnect
 from polystream.core.sink import COME_BACK
-from polystream.dialects import chat_request, native, socket
+from polystream.dialects import articles, articles_request, chat_request, native, socket
+from polystream.dialects.text import PlainText
 from polystream.proto.polystream.v1 import streams_pb2 as pb
 from polystream.settings import Settings
 
@@ -163,6 +164,47 @@ def check_grpc(page: str) -> None:
     }
 
 
+ARTICLES = "The doors of the articles"
+#: Forms whose table has a row, in its order.
+_FORMS: list[Any] = [
+    articles.Pieces(), articles.Lines(), articles.SocketFrames(), articles.StreamedText("gen_…", False),
+]  # fmt: skip
+
+
+def check_article_requests(page: str) -> None:
+    table = [(code(row[0]), code(row[1])) for row in rows(page, ARTICLES, "Door")]
+    shapes = [
+        articles_request.StreamingFields,
+        articles_request.InstructFields,
+        articles_request.PromptFields,
+    ]
+    named = [set(names) for _, names in table]
+    assert named == [*({*shape.__struct_fields__} for shape in [*shapes, shapes[2]]), set(), {"UserRequest"}]
+    assert f"`{articles_request.START_PROMPT}`" in section(page, ARTICLES).replace("\n", " ")
+
+
+def check_article_forms(page: str) -> None:
+    table = [[code(cell) for cell in row[1:]] for row in rows(page, ARTICLES, "Form of")]
+    for form, row in zip(_FORMS, table, strict=False):
+        said = b"".join(form.encode(Batch(7, [Text("TEXT")]))).decode().replace(":7\n", ":<seq>\n")
+        last = b"".join(form.encode(Batch(8, [Finished("stop")]))).decode()
+        beat = [form.heartbeat.decode()] if form.heartbeat else []
+        spelled = [[part.replace("\n", "\\n") for part in cell] for cell in ([said], [last], beat)]
+        assert row == spelled, form
+    assert [row[0][-1] for row in table[len(_FORMS) :]] == [
+        PlainText().encode(Batch(7, [Text("TEXT")]))[0].decode(),
+        "Response TEXT",
+    ]
+
+
+def check_article_failures(page: str) -> None:
+    table = [code(row[1]) for row in rows(page, ARTICLES, "Failure at")]
+    batch = Batch(7, [Failed(Error("internal", "", False))])
+    for form, row in ((_FORMS[0], table[0]), (_FORMS[3], table[2])):
+        said = re.sub(r'"error":{.*?}', '"error":{…}', b"".join(form.encode(batch)).decode())
+        assert row == [said.replace("\n", "\\n")]
+
+
 def check_settings(page: str) -> None:
     for variable, default, _ in rows(page, "Settings that show on the wire", "Variable"):
         for name, value in zip(code(variable), default.split(", "), strict=True):
@@ -205,6 +247,11 @@ def test_the_page_says_what_the_code_has(name: str, page: str):
         ("socket", '`{"type":"unfollow"', '`{"type":"leave"'),
         ("grpc", "rpc GetStatus", "rpc Status"),
         ("grpc", "`lost` 16", "`lost` 17"),
+        ("article_requests", "`instruction`, `model` |", "`instruction` |"),
+        ("article_requests", "about a river.`", "about a lake.`"),
+        ("article_forms", r"| `end:\ndata:\n\n` |", r"| `event:end\ndata:\n\n` |"),
+        ("article_forms", "`Response TEXT`", "`TEXT`"),
+        ("article_failures", r"| `event:failed\n", r"| `event:error\n"),
         ("settings", "| `DRAIN_S` | 300 |", "| `DRAIN_S` | 30 |"),
     ],
 )

@@ -155,7 +155,8 @@ def fields_of(event: Event) -> dict[str, Any]:
     """An event's fields in their order on the wire; absent ones are None."""
     match event:
         case Started():
-            return {"id": event.id, "model": event.model, "engine": event.engine, "created": event.created}
+            model = event.model or None  # of an engine that has said no name yet
+            return {"id": event.id, "model": model, "engine": event.engine, "created": event.created}
         case Text():
             return {"text": event.text, "logprobs": event.logprobs, "tokens": event.tokens}
         case ToolCall():

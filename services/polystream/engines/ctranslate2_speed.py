@@ -22,6 +22,8 @@ from polystream.models.folder import ModelFolder
 
 #: More threads must be faster by this factor to be taken: they are cores that other requests could have.
 _WORTH = 1.15
+#: Share of their time that threads are given a core, where nobody else computes.
+_CALM = 0.9
 _TOKENS = 24
 _ROUNDS = 3
 _FILE = "speed.json"
@@ -71,37 +73,51 @@ def _measured(folder: ModelFolder, cores: int) -> int:
     machine = f"{_processor()}, {cores} cores, ctranslate2 {ctranslate2.__version__}"
     known = _read(folder.path / _FILE)
     if machine not in known:
-        rates = _measure(folder, cores)
+        logger.info("%s: measuring with how many threads it computes fastest here", folder.name)
+        rates, calm = _measure(folder, cores)
         best = fastest(rates)
         told = ", ".join(f"{threads}: {rate:.0f}" for threads, rate in rates.items())
-        logger.info("%s computes with %d threads here (tokens/s by threads: %s)", folder.name, best, told)
+        logger.info("%s: %d it is (tokens/s by threads: %s)", folder.name, best, told)
         known[machine] = {"threads": best, "tokens_per_s": {str(n): rate for n, rate in rates.items()}}
-        _write(folder.path / _FILE, known)
+        if calm:
+            _write(folder.path / _FILE, known)
+        else:
+            logger.info("%s: the machine is busy, so that is measured again at the next start", folder.name)
     return int(known[machine]["threads"])
 
 
-def _measure(folder: ModelFolder, cores: int) -> dict[int, float]:
-    """Tokens/s of one greedy answer by threads: 1, 2, 4 … to all cores; medians of interleaved rounds."""
+def _measure(folder: ModelFolder, cores: int) -> tuple[dict[int, float], bool]:
+    """Tokens/s of one greedy answer by threads: 1, 2, 4 … to all cores; and whether the machine was calm.
+
+    The best of interleaved rounds: other work only ever slows one down.
+    """
     counts = sorted({*(1 << power for power in range(cores.bit_length())), cores} & set(range(1, cores + 1)))
     rounds: dict[int, list[float]] = {threads: [] for threads in counts}
+    shares = []
     for _ in range(_ROUNDS):
         for threads in counts:
-            rounds[threads].append(_rate(folder, threads))
-    return {threads: round(statistics.median(rates), 1) for threads, rates in rounds.items()}
+            rate, share = _rate(folder, threads)
+            rounds[threads].append(rate)
+            shares.append(share)
+    return {threads: round(max(rates), 1) for threads, rates in rounds.items()}, statistics.median(
+        shares
+    ) > _CALM
 
 
-def _rate(folder: ModelFolder, threads: int) -> float:
+def _rate(folder: ModelFolder, threads: int) -> tuple[float, float]:
+    """Tokens/s of one answer, and the share of its threads' time that they were given a core."""
     generator = ctranslate2.Generator(str(folder.path), inter_threads=1, intra_threads=threads)
     prompt = folder.encode("Once upon a time", special=False)
 
-    def run(tokens: int) -> float:
-        began = time.perf_counter()
+    def run(tokens: int) -> tuple[float, float]:
+        began, used = time.perf_counter(), time.process_time()
         options = {"min_length": tokens, "max_length": tokens, "include_prompt_in_result": False}
         generator.generate_batch([prompt], **options)
-        return time.perf_counter() - began
+        return time.perf_counter() - began, time.process_time() - used
 
     run(2)  # the first use makes the threads
-    return _TOKENS / run(_TOKENS)
+    seconds, used = run(_TOKENS)
+    return _TOKENS / seconds, used / (seconds * threads)
 
 
 def _processor() -> str:

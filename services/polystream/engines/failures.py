@@ -49,6 +49,7 @@ _BY_NAME: dict[str, type[StreamError]] = {
     "overloadederror": errors.Overloaded,
     "unavailableerror": errors.Overloaded,
     "draining": errors.Overloaded,
+    "modelnotfound": errors.ModelNotFound,
     "toolarge": errors.TooLarge,
     "timeout": errors.UpstreamTimeout,
     "upstreamtimeout": errors.UpstreamTimeout,
@@ -69,6 +70,8 @@ _BY_NAME: dict[str, type[StreamError]] = {
 
 #: vLLM says nothing but words (and `param`) of a prompt that is too long.
 _CONTEXT = re.compile(r"context[ _](length|size|window)", re.IGNORECASE)
+#: Nor of a model it does not have. A 404 without such words is no model's: its address is wrong.
+_NO_MODEL = re.compile(r"\bmodel\b.*\b(not exist|not found|unknown)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +139,8 @@ def _by_status(status: int, refusal: Refusal) -> type[StreamError]:
             return named
     if status == 400 and (refusal.param == "input_tokens" or _CONTEXT.search(refusal.message)):
         return errors.ContextLengthExceeded
+    if status == 404 and (refusal.param == "model" or _NO_MODEL.search(refusal.message)):
+        return errors.ModelNotFound
     return _BY_STATUS.get(status, errors.UpstreamError)
 
 

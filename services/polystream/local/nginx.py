@@ -20,6 +20,7 @@ SILENCE_S = 3600.0
 REQUEST_MAX_BYTES = 1_048_576
 #: Above worker_connections, where the system lets us.
 OPEN_FILES = 65_536
+_FILES = "frontend/nginx"
 _NAME = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
 
 
@@ -40,30 +41,36 @@ def render(
     an nginx of its own. SIGTERM ends it at once, SIGQUIT when its streams have ended. Raises `Missing`.
     """
     folder = folder.resolve()
-    files = from_repository("frontend/nginx")
-    built = files.parent / "dist"
-    values = {
-        "RUN_DIR": folder,
-        "CONF_DIR": files,
-        "HTML_DIR": built if (built / "index.html").is_file() else files / "html",
-        "ACCESS_LOG": folder / "access.log",
-        "ERROR_LOG": folder / "error.log",
-        "WORKER_PROCESSES": 1,
-        "OPEN_FILES": min(OPEN_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),
-        "NGINX_LOCAL_RESOLVERS": "127.0.0.1",  # never asked: no name is to be resolved here
+    values = _values(folder) | {
         "LISTEN": listen,
         "REST": rest,
         "WEBSOCKET": websocket,
         "GRPC": grpc,
         "ENVOY": envoy,
         "SILENCE": f"{round(silence_s * 1000)}ms",
-        "REQUEST_MAX_BYTES": request_max_bytes,
+        "REQUEST_MAX_BYTES": f"{request_max_bytes}",
     }
     folder.mkdir(parents=True, exist_ok=True)
-    template = (files / "nginx.conf.template").read_text()
-    (folder / "nginx.conf").write_text(fill(template, {name: str(value) for name, value in values.items()}))
+    template = (from_repository(_FILES) / "nginx.conf.template").read_text()
+    (folder / "nginx.conf").write_text(fill(template, values))
     run = ["-p", f"{folder}/", "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")]
     return [str(binary()), *run, "-g", f"daemon off;{_user()}"]
+
+
+def _values(folder: Path) -> dict[str, str]:
+    """What this machine gives; the UI if it was built, else the page that holds its place."""
+    files = from_repository(_FILES)
+    built = files.parent / "dist"
+    return {
+        "RUN_DIR": f"{folder}",
+        "CONF_DIR": f"{files}",
+        "HTML_DIR": f"{built if (built / 'index.html').is_file() else files / 'html'}",
+        "ACCESS_LOG": f"{folder / 'access.log'}",
+        "ERROR_LOG": f"{folder / 'error.log'}",
+        "WORKER_PROCESSES": "1",
+        "OPEN_FILES": f"{min(OPEN_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1])}",
+        "NGINX_LOCAL_RESOLVERS": "127.0.0.1",  # never asked: no name is to be resolved here
+    }
 
 
 def fill(template: str, values: dict[str, str]) -> str:

@@ -1,5 +1,6 @@
 """The proxies' commands for one run: configured as in the cluster, with the logs that people read."""
 
+import socket
 from pathlib import Path
 
 from polystream.local import envoy, nginx
@@ -62,9 +63,14 @@ class Proxies:
 
 
 def reached(address: str) -> str:
-    """Where a listener is reached from here, if it listens on all addresses."""
+    """Where a listener is reached from here, also if it listens on all addresses.
+
+    By number: of a name the services take one IPv4 address, and the proxies would ask a resolver.
+    Raises OSError for a name that nobody knows.
+    """
     host, port = split(address)
-    return joined({"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host), port)
+    number = host if ":" in host else socket.gethostbyname(host)
+    return joined({"0.0.0.0": "127.0.0.1", "::": "::1"}.get(number, number), port)
 
 
 def split(address: str) -> tuple[str, int]:

@@ -1,23 +1,31 @@
 """What is said when all is ready: where, in front of what, and for each protocol a command to paste."""
 
 import shlex
+import shutil
 import sys
 from dataclasses import dataclass
 from typing import Any
 
 _PROMPT = """'{"prompt": "Hello"}'"""
 _CHAT = """'{"messages": [{"role": "user", "content": "Hello"}], "stream": true}'"""
-_SOCKET = (
-    "import json; from websockets.sync.client import connect; "
-    "socket = connect('ws://%s/v1/streams'); "
-    "socket.send(json.dumps({'type': 'start', 'ref': 'a', 'request': {'prompt': 'Hello'}})); "
-    "[print(it) or json.loads(it)['type'] in ('finished', 'failed') and socket.close() for it in socket]"
-)
-_STUBS = (
-    "import grpc; from polystream.proto.polystream.v1 import streams_pb2 as pb, streams_pb2_grpc as rpc; "
-    "events = rpc.StreamsStub(grpc.insecure_channel('%s')).Start(pb.StartRequest(prompt='Hello')); "
-    "[print(event.text.text, end='', flush=True) for event in events]; print()"
-)
+_SOCKET = """
+import json
+from websockets.sync.client import connect
+with connect('ws://%s/v1/streams') as socket:
+    socket.send(json.dumps({'type': 'start', 'ref': 'a', 'request': {'prompt': 'Hello'}}))
+    for line in socket:
+        print(line)
+        if json.loads(line)['type'] in ('finished', 'failed', 'error'):
+            break
+"""
+_STUBS = """
+import grpc
+from polystream.proto.polystream.v1 import streams_pb2, streams_pb2_grpc
+streams = streams_pb2_grpc.StreamsStub(grpc.insecure_channel('%s'))
+for event in streams.Start(streams_pb2.StartRequest(prompt='Hello')):
+    print(event.text.text, end='', flush=True)
+print()
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +58,14 @@ curl -N {url}/v1/streams -H 'Accept: text/plain' -d {_PROMPT}
 curl -N {url}/v1/chat/completions -H 'Content-Type: application/json' -d {_CHAT}
 # WebSocket
 {python} -c "{_SOCKET % place.front}"
-# gRPC, here and at {place.front}, where gRPC-Web is, too
-{python} -c "{_STUBS % place.grpc}"
-grpcurl -plaintext -d {_PROMPT} {place.grpc} polystream.v1.Streams/Start
-
+# gRPC; without the proxies in between at {place.grpc}
+{python} -c "{_STUBS % place.front}"
+{_grpcurl(place.front)}
 Ctrl-C stops all of it.
 """
+
+
+def _grpcurl(address: str) -> str:
+    """The same by grpcurl, where it is installed."""
+    command = f"grpcurl -plaintext -d {_PROMPT} {address} polystream.v1.Streams/Start\n"
+    return f"# gRPC by reflection\n{command}" if shutil.which("grpcurl") else ""

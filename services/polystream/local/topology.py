@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from polystream.local import ports
 from polystream.local.part import Part, Trouble
@@ -38,6 +39,12 @@ _EXIT_S = 10.0
 _PROXY_EXIT_S = 3.0
 #: Free ports that a proxy may lose to others.
 _TRIES = 3
+#: How a proxy says that somebody was faster: "Address already in use" by glibc, "Address in use" by musl.
+_TAKEN = "in use"
+#: This machine, as engines' addresses name it.
+_HERE = ("localhost", "127.0.0.1", "::1")
+#: What nginx says of an answer that a service has broken off, as its form asks for: nobody need act on it.
+_MEANT = "upstream prematurely closed connection"
 #: Of others' engines; none of it is meant for the embedded model.
 _OTHERS = ("ENGINE_KEY", "ENGINE_HEADERS", "OPENAI_API_VERSION", "OPENAI_API_KEY", "OPENAI_CHAT_ENGINE")
 
@@ -61,7 +68,7 @@ class Topology:
         common = {"DRAIN_S": f"{self._drain_s:g}", "PYTHONUNBUFFERED": "1"}
         self._environment = {**environment, **common}
         self._proxies = Proxies(settings, folder)
-        self._say = say
+        self._tell = say
         self._on_death = on_death
         self._parts: dict[str, Part] = {}
 
@@ -80,8 +87,11 @@ class Topology:
         """Whether there is anything to stop."""
         return bool(self._parts)
 
-    def check_ports(self) -> None:
-        """Raises `Trouble` that names every setting whose port cannot be had."""
+    def check(self) -> None:
+        """Raises `Trouble` that names each port that cannot be had, or an engine that is this run."""
+        engine = urlsplit(self._settings.engine_url)
+        if engine.port == self._settings.port and engine.hostname in (*_HERE, self._settings.host):
+            raise Trouble(f"ENGINE_URL: {engine.geturl()} is the front door of this run")
         named = ["port", "grpc_port", *(self._chosen("rest_port", "websocket_port"))]
         named += self._chosen("model_port") if self.embedded else []
         wanted = {name.upper(): port for name in named if (port := getattr(self._settings, name))}
@@ -160,7 +170,7 @@ class Topology:
             try:
                 await self._get_ready(part, probe(reached(listen)), START)
             except Trouble:
-                if port or not left or not part.said("ddress already in use"):
+                if port or not left or not part.said(_TAKEN):
                     raise
                 continue
             return reached(listen)
@@ -187,6 +197,10 @@ class Topology:
         for part, ended_itself in zip(parts, kept, strict=True):
             if not ended_itself:
                 self._say("up", f"{part.name} did not end within {within_s:g} s and was killed")
+
+    def _say(self, name: str, line: str) -> None:
+        if _MEANT not in line:
+            self._tell(name, line)
 
     def _chosen(self, *names: str) -> list[str]:
         """Those of these settings that somebody set."""

@@ -6,6 +6,8 @@ One thing ends the run, and is told: a signal, the death of a part, a start that
 import asyncio
 import json
 import logging
+import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -22,6 +24,9 @@ from polystream.settings import Settings
 
 logger = logging.getLogger(__name__)
 
+#: Values of HOST with which `localhost` reaches it.
+_LOCAL = ("127.0.0.1", "0.0.0.0", "localhost")
+_FOLDER = "polystream-up-"  #: then the process and what makes it new
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -31,10 +36,19 @@ def run(settings: Settings, environment: Mapping[str, str], engine: str) -> int:
     `environment` is what the parts get; `engine` says in words which one it is.
     """
     printer = Printer(sys.stdout, NAMES, coloured(sys.stdout, environment))
-    with tempfile.TemporaryDirectory(prefix="polystream-up-") as folder:
+    _sweep()
+    with tempfile.TemporaryDirectory(prefix=f"{_FOLDER}{os.getpid()}-") as folder:
         code = asyncio.run(Up(settings, environment, engine, Path(folder), printer).run())
     quiet_exit(sys.stdout)
     return code
+
+
+def _sweep() -> None:
+    """Take away the folders of runs that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
+        pid = folder.name.removeprefix(_FOLDER).partition("-")[0]
+        if pid.isdecimal() and not Path(f"/proc/{pid}").exists() and Path("/proc/self").exists():
+            shutil.rmtree(folder, ignore_errors=True)  # another's is kept by its rights
 
 
 class Up:
@@ -72,7 +86,7 @@ class Up:
 
     async def _start(self) -> None:
         try:
-            self._topology.check_ports()
+            self._topology.check()
             self._say(f"starting {', '.join(self._topology.names)}")
             front, grpc = await self._topology.start()
             _, state = await ask(front, "GET", "/readyz")
@@ -88,9 +102,7 @@ class Up:
 
     def _known(self, address: str) -> str:
         """The address as people type it."""
-        return (
-            address.replace("127.0.0.1", "localhost") if self._host in ("127.0.0.1", "0.0.0.0") else address
-        )
+        return address.replace("127.0.0.1", "localhost") if self._host in _LOCAL else address
 
     def _on_signal(self, number: int) -> None:
         if self._end.done():

@@ -24,6 +24,8 @@ from polystream.models.errors import TemplateError
 #: A prompt is far shorter than this many characters; a loop that does not end is not.
 _MAX_OUTPUT = 16 * 1024 * 1024
 _MAX_SECONDS = 10.0
+#: The variable that says when its time is over; no name that a template could spell.
+_ENDS = "ends at"
 #: Longest sequence that a template may make by `*`, and largest number.
 _MAX_PRODUCT = 1_000_000
 
@@ -67,20 +69,22 @@ class ChatTemplate:
         add_generation_prompt: bool,
         extra: Mapping[str, Any],
     ) -> str:
+        ends = time.monotonic() + _MAX_SECONDS
         variables = self._special | {
             "messages": messages,
             "tools": tools,
             "documents": None,
             "add_generation_prompt": add_generation_prompt,
             **extra,
+            _ENDS: ends,
         }
-        ends = time.monotonic() + _MAX_SECONDS
         parts, size = [], 0
         try:
             for part in self._template.generate(variables):
                 size += len(part)
-                if size > _MAX_OUTPUT or time.monotonic() > ends:
-                    raise TemplateError("the chat template says too much, or takes too long")
+                if size > _MAX_OUTPUT:
+                    raise TemplateError("the chat template says too much")
+                _check_time(ends)
                 parts.append(part)
         except TemplateError:
             raise
@@ -90,7 +94,7 @@ class ChatTemplate:
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
-    """Also keeps templates from filling the memory in one step."""
+    """Also keeps templates from filling the memory in one step, and looks at the clock now and then."""
 
     intercepted_binops = frozenset(("*", "**"))
 
@@ -99,6 +103,10 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         if max(sizes) > 64 if operator == "**" else sizes[0] * sizes[1] > _MAX_PRODUCT:
             raise jinja2.TemplateRuntimeError(f"{operator} is too large")
         return super().call_binop(context, operator, left, right)
+
+    def call(self, context: jinja2.runtime.Context, called: Any, *values: Any, **named: Any) -> Any:
+        _check_time(context.parent[_ENDS])
+        return super().call(context, called, *values, **named)
 
 
 class _Generation(Extension):
@@ -109,6 +117,11 @@ class _Generation(Extension):
     def parse(self, parser: Parser) -> list[nodes.Node]:
         next(parser.stream)
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+def _check_time(ends: float) -> None:
+    if time.monotonic() > ends:
+        raise TemplateError("the chat template takes too long")
 
 
 def _environment() -> ImmutableSandboxedEnvironment:

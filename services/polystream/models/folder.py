@@ -14,6 +14,7 @@ from tokenizers import Tokenizer
 from polystream.models.chat_template import ChatTemplate
 from polystream.models.errors import Damaged
 from polystream.models.sampling import Defaults
+from polystream.models.staging import is_unfinished
 from polystream.models.tokenizer import pieces
 
 #: Of polystream.json and what stands beside it; a folder of another one is converted anew.
@@ -61,6 +62,8 @@ def load(path: str | os.PathLike[str]) -> ModelFolder:
     folder = Path(path)
     if not folder.is_dir():
         raise Damaged(f"{folder} is no folder")
+    if is_unfinished(folder):
+        raise Damaged(f"{folder} is a conversion that never ended")
     if missing := [name for name in _FILES if not (folder / name).is_file()]:
         raise Damaged(f"{folder} is no converted model: {', '.join(missing)} missing")
     about = _json(folder / "polystream.json")

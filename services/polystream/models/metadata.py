@@ -3,6 +3,7 @@
 Follows the GGUF specification (ggml's docs/gguf.md). The tensors stay in the file until they are asked for.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,7 +20,7 @@ T = TypeVar("T")
 
 
 class Metadata:
-    """Typed look-ups. `prefix` is the architecture's, for the keys that carry it."""
+    """Look-ups that know the type they want; most keys begin with `architecture`."""
 
     def __init__(self, values: Mapping[str, Any]):
         self._values = values
@@ -74,7 +75,11 @@ def read(path: Path) -> tuple[Metadata, dict[str, gguf.ReaderTensor]]:
         reader = gguf.GGUFReader(path)
         values = {name: field.contents() for name, field in reader.fields.items()}
     except _READING as error:
-        if "GGMLQuantizationType" in str(error):
-            raise Refused(f"{path} holds tensors of an unknown type ({error})") from None
+        if found := re.search(r"(\d+)\)? is not a valid GGMLQuantizationType", str(error)):
+            raise Refused(f"{path} holds tensors of the unknown type {found[1]}") from None
         raise Damaged(f"{path} is damaged or cut short ({error or type(error).__name__})") from None
+    if reader.byte_order == "S":
+        raise Refused(f"{path} is written in the other byte order than this machine's")
+    if (parts := values.get("split.count", 1)) > 1:
+        raise Refused(f"{path} is one of {parts} parts: join them with llama.cpp's llama-gguf-split first")
     return Metadata(values), {tensor.name: tensor for tensor in reader.tensors}

@@ -51,9 +51,8 @@ def read_shape(meta: Metadata) -> Shape:
     """Raises `Refused` for a network we cannot compute, `Damaged` for one that is not described."""
     arch = meta.architecture
     if arch not in ARCHITECTURES:
-        raise Refused(
-            f"the architecture is {arch or 'not named'}; only {' and '.join(ARCHITECTURES)} can be converted"
-        )
+        known = " and ".join(ARCHITECTURES)
+        raise Refused(f"the architecture is {arch or 'not named'}; only {known} can be converted")
     _refuse_unknown(meta)
     heads = _positive(meta, f"{arch}.attention.head_count")
     heads_kv = _positive(meta, f"{arch}.attention.head_count_kv", heads)

@@ -52,6 +52,11 @@ def new_folder(models_dir: Path, name: str) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
+def is_unfinished(path: Path) -> bool:
+    """Whether this is a temporary folder, of a process that lives or one that was killed."""
+    return path.name.startswith(".") and path.name.endswith(_PART)
+
+
 def remove_leftovers(models_dir: Path, besides: Path | None = None) -> None:
     """Remove what killed processes left of any name: those whose lock nobody holds."""
     for lock in models_dir.glob(f".*{_LOCK}"):
@@ -64,7 +69,7 @@ def remove_leftovers(models_dir: Path, besides: Path | None = None) -> None:
 
 def _remove_parts(models_dir: Path, name: str) -> None:
     for part in models_dir.iterdir():
-        if part.name.startswith(f".{name}.") and part.name.endswith(_PART):
+        if is_unfinished(part) and part.name.startswith(f".{name}."):
             shutil.rmtree(part, ignore_errors=True)
 
 

@@ -11,12 +11,11 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Route
 
-from polystream.core.errors import Cancelled, InvalidRequest, NotFound, from_event
-from polystream.core.events import Failed, Finished
+from polystream.core.errors import InvalidRequest, NotFound
 from polystream.core.record import ANONYMOUS, Record
 from polystream.core.request import OnDisconnect
 from polystream.core.request import Request as Asked
-from polystream.dialects import articles, articles_request, chat
+from polystream.dialects import articles, articles_request
 from polystream.dialects.text import PlainText
 from polystream.edge.readers import Readers
 from polystream.edge.sink import BufferSink, Form
@@ -105,13 +104,7 @@ class Articles:
         record = await self._begin(fields.request())
         if fields.streamed:
             return await self._stream(request, record, form, SSE)
-        completion = chat.Completion(record)
-        await whole(request, self._generations, record.id, completion.add)
-        match completion.last:
-            case Failed(error=error):
-                raise from_event(error)
-            case Finished(reason="cancelled"):
-                raise Cancelled
+        completion = await whole(request, self._generations, record)
         said = articles.whole(form, "".join(completion.text))
         return Response(said, 200, NO_STORE | _headers(record), SSE)
 

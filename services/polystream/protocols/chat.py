@@ -9,8 +9,7 @@ from fastapi import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from polystream.core.errors import Cancelled, ModelNotFound, from_event
-from polystream.core.events import Failed, Finished
+from polystream.core.errors import ModelNotFound
 from polystream.core.record import ANONYMOUS, Record
 from polystream.core.request import OnDisconnect
 from polystream.dialects import chat, chat_request
@@ -61,20 +60,11 @@ class Chat:
         )
         if options.stream:
             return await self._stream(request, record, options)
-        return await self._whole(request, record)
+        completion = await whole(request, self._generations, record)
+        return json_response(completion.fields(), headers={"x-request-id": record.id})
 
     async def _stream(self, request: Request, record: Record, options: chat_request.Options) -> Response:
         form = chat.Chunks(record, options.include_usage)
         sink = await held(request, self._readers, record.id, form, self._status_hold_s)
         headers = {"Stream-Id": record.id, "x-request-id": record.id}
         return LogResponse(self._readers, sink, headers, "text/event-stream")
-
-    async def _whole(self, request: Request, record: Record) -> Response:
-        completion = chat.Completion(record)
-        await whole(request, self._generations, record.id, completion.add)
-        match completion.last:
-            case Failed(error=error):
-                raise from_event(error)
-            case Finished(reason="cancelled"):
-                raise Cancelled
-        return json_response(completion.fields(), headers={"x-request-id": record.id})

@@ -2,17 +2,18 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator
 from typing import Any, TypeVar
 
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 
-from polystream.core.errors import PositionLost, from_event
-from polystream.core.events import Batch, Error, Event, Failed, Notice, Started
+from polystream.core.errors import Cancelled, PositionLost, from_event
+from polystream.core.events import Batch, Error, Event, Failed, Finished, Notice, Started
 from polystream.core.generations import Generations
-from polystream.core.record import ANONYMOUS
+from polystream.core.record import ANONYMOUS, Record
 from polystream.core.sink import come_back_error
+from polystream.dialects.chat import Completion
 from polystream.edge.readers import Readers
 from polystream.edge.sink import BufferSink, Form
 from polystream.protocols.body import Connection
@@ -87,22 +88,30 @@ async def held(request: Request, readers: Readers, id: str, form: Form, seconds:
     return sink
 
 
-async def whole(
-    request: Request, generations: Generations, id: str, take: Callable[[Iterable[Event]], None]
-) -> None:
-    """Read a generation to its end while the client is there. Raises `ClientDisconnect` if it leaves."""
-    batches = await generations.follow(id, None, ANONYMOUS)
-    folding = asyncio.get_running_loop().create_task(_fold(batches, take))
+async def whole(request: Request, generations: Generations, record: Record) -> Completion:
+    """A generation read to its end while the client is there.
+
+    Raises what it failed with, `Cancelled`, and `ClientDisconnect` if the client leaves.
+    """
+    completion = Completion(record)
+    batches = await generations.follow(record.id, None, ANONYMOUS)
+    folding = asyncio.get_running_loop().create_task(_fold(batches, completion))
     try:
         await _while_connected(request, folding)
     finally:
         folding.cancel()
+    match completion.last:
+        case Failed(error=error):
+            raise from_event(error)
+        case Finished(reason="cancelled"):
+            raise Cancelled
+    return completion
 
 
-async def _fold(batches: AsyncGenerator[Batch, None], take: Callable[[Iterable[Event]], None]) -> None:
+async def _fold(batches: AsyncGenerator[Batch, None], completion: Completion) -> None:
     async with contextlib.aclosing(batches):
         async for batch in batches:
-            take(batch.events)
+            completion.add(batch.events)
 
 
 async def _while_connected(

@@ -1,0 +1,1 @@
+"""A person in a real Chromium, in front of the real nginx and Envoy."""
