@@ -141,7 +141,7 @@ function list(lang: Lang, streams: readonly { readonly name: string }[]): string
 }
 
 function names(lang: Lang, all: readonly string[]): string {
-  return new Intl.ListFormat(lang).format(all);
+  return new Intl.ListFormat(lang === "en" ? "en-GB" : lang).format(all); // "A, B and C"
 }
 
 function tens(stream: Held | undefined): number {

@@ -103,7 +103,7 @@ test("a stream that comes in bursts is named, the others are said to be even", a
     "Its events come in bursts about 430 ms apart; the other three arrive one by one.",
   );
   expect(screen.getByRole("img", { name: /^Arrivals/ }).getAttribute("aria-label")).toBe(
-    "Arrivals: SSE, WebSocket, and gRPC-Web arrive evenly, REST in bursts about 430 ms apart",
+    "Arrivals: SSE, WebSocket and gRPC-Web arrive evenly, REST in bursts about 430 ms apart",
   );
 });
 

@@ -21,6 +21,6 @@ export function waitedForEngine(lanes: readonly Lane[]): string[] {
 
 function mannerOf(lane: Lane, lanes: readonly Lane[]): Manner["how"] {
   const others = lanes.filter((other) => other !== lane).map(({ times }) => times);
-  const held = burstsOf(lane.times) ?? heldBack(0, lane.times, others);
+  const held = burstsOf(lane.times, others) ?? heldBack(0, lane.times, others);
   return held ?? (lane.times.length < JUDGEABLE ? "none" : "even");
 }
