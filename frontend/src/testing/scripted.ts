@@ -87,6 +87,10 @@ export function frameOf(protocol: Protocol, message: Message, at: number): Frame
   return { at, protocol, direction: "in", bytes: utf8.encode(spelled[protocol]), message };
 }
 
+export function startedEvent(): Event {
+  return { seq: 0, type: "started", id: "gen_scripted", model: "smollm2", engine: "scripted", created: 0 };
+}
+
 export function textEvent(seq: number, text: string): Event {
   return { seq, type: "text", text };
 }
