@@ -72,7 +72,7 @@ test("a lane waits, streams and is verified, with its own figures", async () => 
 
 test("a lane that fails says why, and the others run on", async () => {
   const { run } = await race();
-  const error = { code: "upstream_stalled", message: "The engine stopped answering.", retryable: true };
+  const error = { code: "upstream_stalled", message: "nothing for 30 s", retryable: true };
   run("rest").give({ seq: 1, type: "failed", error, events: 2, sha256: "" });
   run("grpcweb").give(textEvent(1, "Still here"));
   await settle();
@@ -86,6 +86,17 @@ test("stop cancels every run, in the place of the button that started them", asy
   const { runs, user } = await race();
   await user.click(screen.getByRole("button", { name: "Stop" }));
   expect([...runs.values()].map(({ cancelled }) => cancelled)).toEqual([true, true, true, true]);
+});
+
+test("where no server can be reached a lane says so, and stop ends the wait", async () => {
+  const { runs, user, run } = await race();
+  for (const each of runs.values()) each.phase = "reconnecting";
+  run("sse").trouble = { code: "disconnected", message: "cannot be reached", retryable: true };
+  run("sse").options.onChange?.(run("sse"));
+  await settle();
+  expect(lane("SSE").getByText("The server cannot be reached.")).toBeTruthy();
+  await user.click(screen.getByRole("button", { name: "Stop" }));
+  expect([...runs.values()].map(({ stopped }) => stopped)).toEqual([true, true, true, true]);
 });
 
 test("a stream that comes in bursts is named, the others are said to be even", async () => {

@@ -97,10 +97,10 @@ export class Lane {
     }
   }
 
-  /** Why it failed, in the server's words, and its code. */
-  get failure(): { readonly message: string; readonly code: string | null } | null {
-    const failure = this.run?.failure;
-    if (failure) return { message: failure.message, code: failure.code };
+  /** Why it failed, or why it is reconnecting: a code, where there is one, and words for those who do not know it. */
+  get trouble(): { readonly message: string; readonly code: string | null } | null {
+    const said = this.run?.failure ?? (this.state === "reconnecting" ? this.run?.trouble : null);
+    if (said) return { message: said.message, code: said.code };
     return this.error === null ? null : { message: this.error, code: null };
   }
 

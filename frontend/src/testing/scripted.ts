@@ -12,9 +12,11 @@ export class ScriptedRun implements Run {
   phase: Phase = "connecting";
   verified: Verified = "unknown";
   failure: Failure | null = null;
+  trouble: Failure | null = null;
   retryAt: number | null = null;
   connections: Connection[] = [];
   cancelled = false;
+  stopped = false;
   readonly protocol: Protocol;
   readonly #waiting: ((result: IteratorResult<Event>) => void)[] = [];
   readonly #events: Event[] = [];
@@ -59,7 +61,9 @@ export class ScriptedRun implements Run {
   switchTo(): void {}
   drop(): void {}
   retryNow(): void {}
-  stop(): void {}
+  stop(): void {
+    this.stopped = true;
+  }
   async cancel(): Promise<void> {
     this.cancelled = true;
   }
