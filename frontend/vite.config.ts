@@ -21,6 +21,8 @@ export default defineConfig({
     environment: "happy-dom",
     include: ["src/**/*.test.ts", "src/**/*.test.tsx"],
     restoreMocks: true,
+    // A deadline, not a measurement: other work may fill the machine.
+    testTimeout: 30_000,
     // Node's own EventSource, for tests without a browser.
     execArgv: ["--experimental-eventsource"],
   },

@@ -14,7 +14,10 @@ beforeEach(async () => {
   server = await new ScriptedServer().listen();
 });
 
-afterEach(() => server.close());
+afterEach(async () => {
+  vi.unstubAllGlobals();
+  await server.close();
+});
 
 test("an answer by the native EventSource", async () => {
   const frames: Frame[] = [];
@@ -51,6 +54,22 @@ test("it does not reconnect by itself", async () => {
   expect(error).toBeInstanceOf(Broken);
   expect(messages.length).toBeGreaterThan(0);
   expect(server.calls.length - before).toBe(1);
+});
+
+test("it is closed in the moment it breaks, although nobody is waiting for it", async () => {
+  const close = vi.fn();
+  const fake = Object.assign(new EventTarget(), { close });
+  vi.stubGlobal("EventSource", function FakeEventSource() {
+    return fake;
+  });
+  const events = eventsource.follow("gen_0", null, options())[Symbol.asyncIterator]();
+  const first = events.next();
+  fake.dispatchEvent(new Event("open"));
+  fake.dispatchEvent(new MessageEvent("text", { data: '{"seq":0,"type":"text","text":"a"}' }));
+  await first;
+  fake.dispatchEvent(new Event("error"));
+  expect(close).toHaveBeenCalledOnce();
+  await expect(events.next()).rejects.toBeInstanceOf(Broken);
 });
 
 test("an abort closes it", async () => {

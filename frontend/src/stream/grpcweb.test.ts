@@ -187,5 +187,6 @@ test("a call that is left is aborted, and nothing listens to the caller's signal
   const [added, removed] = [vi.spyOn(signal, "addEventListener"), vi.spyOn(signal, "removeEventListener")];
   for await (const _ of grpcweb.start(REQUEST, { ...options(), signal })) break;
   expect(aborted).toHaveBeenCalledOnce();
+  expect(added).toHaveBeenCalled();
   expect(removed).toHaveBeenCalledTimes(added.mock.calls.length);
 });

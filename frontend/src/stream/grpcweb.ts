@@ -38,10 +38,6 @@ export const grpcweb: Transport = {
 
 async function* messages(call: Call, options: Options, mayBeEmpty: boolean): AsyncGenerator<Message> {
   options.signal.throwIfAborted();
-  // A signal of the call's own: connect reads on unless it is aborted, also when the iteration is left.
-  const own = new AbortController();
-  const abort = () => own.abort(options.signal.reason);
-  options.signal.addEventListener("abort", abort);
   const headers = options.idempotencyKey === undefined ? {} : { "idempotency-key": options.idempotencyKey };
   const client = createClient(
     Streams,
@@ -52,7 +48,7 @@ async function* messages(call: Call, options: Options, mayBeEmpty: boolean): Asy
   );
   let some = false;
   try {
-    for await (const wire of call(client, { signal: own.signal, headers })) {
+    for await (const wire of call(client, { signal: options.signal, headers })) {
       const message = fromProto(wire);
       if (message === null) continue;
       some = true;
@@ -63,9 +59,6 @@ async function* messages(call: Call, options: Options, mayBeEmpty: boolean): Asy
   } catch (error) {
     options.signal.throwIfAborted();
     throw error instanceof ConnectError ? translated(error) : error;
-  } finally {
-    options.signal.removeEventListener("abort", abort);
-    own.abort();
   }
   if (some || !mayBeEmpty) throw new Broken("the stream ended before its last event");
 }

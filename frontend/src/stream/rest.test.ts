@@ -93,12 +93,21 @@ test("what cannot be read is broken", async () => {
   const wrong = ['{"seq":1', "[]", "null", '{"seq":-1,"type":"text","text":"a"}', '{"seq":1,"type":"text"}'];
   for (const line of [...wrong, '{"type":"come_back"}', '{"seq":1,"type":"finished","events":2}']) {
     answerWith(streamed(TYPE, [encode(`${line}\n`)]));
-    expect((await untilError(rest.follow(ID, 0, options())))[1], line).toBeInstanceOf(Broken);
+    expect(await untilError(rest.follow(ID, 0, options())), line).toEqual([[], expect.any(Broken)]);
   }
-  answerWith(streamed(TYPE, [Uint8Array.of(0x22, 0xff, 0x22, 0x0a)]));
-  expect((await untilError(rest.follow(ID, 0, options())))[1]).toBeInstanceOf(Broken);
-  answerWith(streamed("text/html", [encode("<p>Please log in to this network")]));
-  expect((await untilError(rest.follow(ID, 0, options())))[1]).toBeInstanceOf(Broken);
+  const halfACharacter = joined([
+    encode('{"seq":1,"type":"text","text":"'),
+    Uint8Array.of(0xff),
+    encode('"}\n'),
+  ]);
+  answerWith(streamed(TYPE, [halfACharacter]));
+  expect(await untilError(rest.follow(ID, 0, options()))).toEqual([[], expect.any(Broken)]);
+  answerWith(streamed("text/html", [encode("<p>Please log in to this network\n"), ndjson(LOG[0] as never)]));
+  const [, error] = await untilError(rest.follow(ID, 0, options()));
+  expect(error).toMatchObject({
+    name: "Broken",
+    message: "/v1/streams/gen_test?after=0 answered 200 with text/html",
+  });
 });
 
 test("errors come as Refused with the server's code and wait", async () => {

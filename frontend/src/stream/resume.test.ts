@@ -392,6 +392,16 @@ test("stop ends at once, whatever the run is waiting for", async () => {
   }
 });
 
+test("patience ends with the run", async () => {
+  const run = startRun(REQUEST, { ...new Script([broken]).options, patienceMs: 60_000 });
+  const { done } = readAll(run);
+  await vi.advanceTimersByTimeAsync(10);
+  expect(run.phase).toBe("reconnecting");
+  run.stop();
+  await done;
+  expect(vi.getTimerCount()).toBe(0);
+});
+
 test("to leave the loop is to stop", async () => {
   const script = new Script(LOG);
   const run = startRun(REQUEST, script.options);
