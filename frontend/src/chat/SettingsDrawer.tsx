@@ -55,7 +55,7 @@ function Instructions({ conversation }: { readonly conversation: Conversation | 
         rows={3}
         placeholder={words.systemHint}
         value={system}
-        onChange={(event) => changeSettings(conversation, { system: event.target.value })}
+        onChange={(event) => changeSettings(conversation?.id, { system: event.target.value })}
       />
     </label>
   );
