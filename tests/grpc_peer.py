@@ -35,6 +35,8 @@ class Transport(asyncio.Transport):
         super().__init__()
         self.data = b""
         self.ended = self.closed = False
+        self.waiting = 0  #: turns for which the connection has put off reading on
+        self._reading = True
         self._connection = connection
 
     def write(self, data: Any) -> None:
@@ -47,6 +49,15 @@ class Transport(asyncio.Transport):
 
     def is_closing(self) -> bool:
         return self.closed
+
+    def pause_reading(self) -> None:
+        self._reading = False
+
+    def resume_reading(self) -> None:
+        self._reading = True
+
+    def is_reading(self) -> bool:
+        return self._reading
 
     def abort(self) -> None:
         if not self.closed:
@@ -80,8 +91,19 @@ class Peer:
         """Carry what both have to say, until both are silent."""
         while (sent := self.h2.data_to_send()) or self.transport.data:
             if sent:
-                self.connection.data_received(sent)
+                self.give(sent)
             self.receive()
+
+    def give(self, data: bytes) -> None:
+        """Bytes for the server, and as many turns as it takes for them."""
+        self.connection.data_received(data)
+        self.turn()
+
+    def turn(self) -> None:
+        """Have the server read all that it has put off."""
+        while not self.transport.is_reading() and not self.transport.closed and not self.transport.ended:
+            self.transport.waiting += 1
+            self.connection.data_received(b"")
 
     def receive(self) -> None:
         """Take what the server has written."""

@@ -84,7 +84,7 @@ class Settings(BaseSettings):
         64, description="Requests that wait for the embedded model; further ones are refused as overloaded."
     )
     engine_max_prompt: Annotated[int, Field(ge=0)] = Field(
-        4096,
+        2048,
         description="Longest prompt of the embedded model, tokens; 0 means its whole context. Reading one "
         "takes its time before FIRST_TOKEN_TIMEOUT_S ends.",
     )

@@ -1,5 +1,6 @@
 """What the front door is besides a way through: its routes, its errors, its headers, its log."""
 
+import asyncio
 import json
 import re
 from typing import Any
@@ -172,6 +173,44 @@ async def test_a_browser_of_another_origin_may_call_grpc_web(front: Front):
     assert wire["headers"]["stream-id"] == answered.id
     exposed = {name.strip() for name in wire["headers"]["access-control-expose-headers"].split(",")}
     assert {"stream-id", "grpc-status", "grpc-message", "grpc-status-details-bin"} <= exposed
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/streams", "/v1/chat/completions", "/streaming/fastapi/", "/instruct", "/?prompt=a"]
+)
+async def test_over_http_1_0_nothing_can_look_whole_that_is_not(path: str, front: Front):
+    """It knows no chunks, so an answer that is broken off would have an end like any other."""
+    answer = await raw(front, f"POST {path} HTTP/1.0\r\nHost: a\r\nContent-Length: 2\r\n\r\n{{}}")
+    assert answer.startswith(b"HTTP/1.1 505 ")
+    assert b'"code":"invalid_request"' in answer
+
+
+async def test_over_http_1_0_the_page_and_health_are_there(front: Front):
+    for path in ("/", "/healthz"):
+        assert (await raw(front, f"GET {path} HTTP/1.0\r\nHost: a\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_an_address_may_be_long_but_not_without_end(front: Front):
+    status, told = await ask_for(front, "GET", f"/?prompt={'a' * 70_000}")
+    assert (status, told["error"]["code"]) == (400, "invalid_request")
+    assert (await http.fetch("GET", f"{front.rest}/?prompt={'a' * 50_000}"))[0].status == 200
+
+
+async def test_only_a_get_becomes_a_websocket(front: Front):
+    head = "Host: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 2\r\n\r\n{}"
+    assert (await raw(front, f"POST /v1/streams HTTP/1.1\r\n{head}")).startswith(b"HTTP/1.1 400 ")
+
+
+async def raw(front: Front, request: str) -> bytes:
+    """The first bytes of an answer to what no client would send."""
+    host, _, port = front.rest.removeprefix("http://").rpartition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    try:
+        writer.write(request.encode())
+        async with asyncio.timeout(10):
+            return await reader.read(2000)
+    finally:
+        writer.close()
 
 
 async def test_what_is_no_door_is_the_page(front: Front):

@@ -194,6 +194,15 @@ async def test_what_cannot_be_decoded_together_is_decoded_apart(make: Make, othe
     assert [[prompt[0] for prompt in batch] for batch in generator.batches] == [["a", "c"], ["b"]]
 
 
+async def test_log_probabilities_are_never_asked_of_a_batch(make: Make):
+    """CTranslate2 4.8.5 gives those of its first row only; for others the memory is not theirs."""
+    generator = FakeGenerator(says(1, END))
+    batches, sampling = make(generator), Sampling(0, 0, 1, 1, 0, True)
+    jobs = [job([], name, sampling=sampling, alternatives=1) for name in "abc"]
+    await asyncio.gather(*map(batches.run, jobs))
+    assert [len(batch) for batch in generator.batches] == [1, 1, 1]
+
+
 async def test_those_of_a_batch_end_each_in_its_time(make: Make):
     gate = threading.Semaphore(0)
     generator = FakeGenerator(lambda prompt: [1, END] if prompt[0] == "a" else [1, 2, 3, END], gate=gate)

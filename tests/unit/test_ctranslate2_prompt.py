@@ -62,6 +62,10 @@ PICTURE = {"type": "image_url", "image_url": {"url": "data:"}}
          "add_generation_prompt"),
         (asked(extra={"continue_final_message": "yes"}), "continue_final_message"),
         (asked(extra={"min_tokens": "2"}), "min_tokens"),
+        (asked(extra={"min_tokens": -1}), "min_tokens"),
+        (asked(extra={"min_tokens": True}), "min_tokens"),
+        (asked(extra={"min_tokens": 2**40}), "min_tokens"),
+        (asked(extra={"chat_template_kwargs": {"messages": []}}), "chat_template_kwargs"),
         (asked(extra={"chat_template_kwargs": []}), "chat_template_kwargs"),
     ],
 )  # fmt: skip
@@ -117,7 +121,7 @@ def test_given_fields_win_even_when_they_are_0():
         ({"top_p": 0}, Sampling(0, 0, 1, 1.1, 0, False)),
         ({"top_k": 99}, Sampling(0.2, 99, 0.9, 1.1, 0, False)),
         ({"top_k": 2**31 - 1}, Sampling(0.2, 0, 0.9, 1.1, 0, False)),
-        ({"extra": {"min_tokens": -1}}, Sampling(0.2, 0, 0.9, 1.1, 0, False)),
+        ({"repetition_penalty": 1e-300}, Sampling(0.2, 0, 0.9, 1e-6, 0, False)),
     ],
 )
 def test_values_at_the_edge_mean_what_they_come_to(fields: dict[str, Any], taken: Sampling):

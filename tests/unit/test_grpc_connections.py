@@ -44,7 +44,7 @@ async def test_the_limits_are_told():
 @jumping
 async def test_what_is_no_http2_is_closed(data: bytes):
     peer = Peer(greet=False)
-    peer.connection.data_received(data)
+    peer.give(data)
     assert peer.transport.ended
     peer.transport.data = b""
     await asyncio.sleep(LINGER_S + 1)
@@ -184,7 +184,7 @@ async def test_calls_go_on_behind_a_goaway_of_the_client():
     await settle()
     peer.exchange()
     goaway = b"\0\0\x08\x07\0\0\0\0\0" + bytes(8)
-    peer.connection.data_received(goaway)
+    peer.give(goaway)
     assert calls[0].output([b"a"]) == 1
     await asyncio.sleep(1.1)
     assert peer.transport.ended
@@ -196,7 +196,7 @@ async def test_calls_go_on_behind_a_goaway_of_the_client():
 async def test_a_frame_above_the_limit_ends_the_connection_and_its_calls():
     peer = Peer(Say=wait)
     peer.call()
-    peer.connection.data_received((16_385).to_bytes(3, "big") + b"\0\0\0\0\0\1" + bytes(16_385))
+    peer.give((16_385).to_bytes(3, "big") + b"\0\0\0\0\0\1" + bytes(16_385))
     assert peer.transport.ended
     peer.receive()
     assert ended_with(peer) == [(ErrorCodes.FRAME_SIZE_ERROR, 1)]
@@ -207,10 +207,10 @@ async def test_a_frame_above_the_limit_ends_the_connection_and_its_calls():
 @jumping
 async def test_nothing_is_said_to_a_client_that_has_said_goodbye():
     peer = Peer(Say=wait)
-    peer.connection.data_received(b"\0\0\x08\x07\0\0\0\0\0" + bytes(8))
+    peer.give(b"\0\0\x08\x07\0\0\0\0\0" + bytes(8))
     assert peer.transport.ended
     peer.h2.ping(b"12345678")
-    peer.connection.data_received(peer.h2.data_to_send())  # the transport would refuse an answer
+    peer.give(peer.h2.data_to_send())  # the transport would refuse an answer
 
 
 @jumping
@@ -225,7 +225,7 @@ async def test_frames_behind_a_goaway_of_the_client_are_taken_with_those_before_
     for number in (0, stream_id):
         more += frame(WINDOW_UPDATE, number, (2 * WINDOW).to_bytes(4, "big"))
     ping, end = frame(PING, 0, b"12345678"), frame(DATA, stream_id, b"", END_STREAM)
-    peer.connection.data_received(ping + frame(GOAWAY, 0, bytes(8)) + end + more)
+    peer.give(ping + frame(GOAWAY, 0, bytes(8)) + end + more)
     await settle()
     assert peer.transport.ended
     peer.h2.increment_flow_control_window(4 * WINDOW)

@@ -119,10 +119,10 @@ async def test_a_malformed_request_is_reset_alone(head: list[tuple[str, str]], e
     peer.h2.clear_outbound_data_buffer()
     peer.h2.encoder = encoder
     flags = END_HEADERS | (END_STREAM if end else 0)
-    peer.connection.data_received(frame(HEADERS, stream_id, block, flags))
+    peer.give(frame(HEADERS, stream_id, block, flags))
     peer.exchange()
     assert resets(peer) == [(stream_id, ErrorCodes.PROTOCOL_ERROR)]
-    peer.connection.data_received(frame(DATA, stream_id, b"late"))
+    peer.give(frame(DATA, stream_id, b"late"))
     assert await still_served(peer)
 
 
@@ -139,11 +139,11 @@ async def test_a_request_that_goes_wrong_is_reset_alone(kind: str):
     match kind:
         case "trailers":
             block = peer.h2.encoder.encode([("a", "b")])
-            peer.connection.data_received(frame(HEADERS, stream_id, block, END_HEADERS))
+            peer.give(frame(HEADERS, stream_id, block, END_HEADERS))
         case "long":
-            peer.connection.data_received(frame(DATA, stream_id, prefixed(b"12345")))
+            peer.give(frame(DATA, stream_id, prefixed(b"12345")))
         case "short":
-            peer.connection.data_received(frame(DATA, stream_id, prefixed(b"123"), END_STREAM))
+            peer.give(frame(DATA, stream_id, prefixed(b"123"), END_STREAM))
     await settle()
     peer.exchange()
     assert resets(peer) == [(stream_id, ErrorCodes.PROTOCOL_ERROR)]
@@ -158,13 +158,13 @@ async def test_a_window_that_is_opened_by_nothing_ends_its_call_alone():
     stream_id = peer.call("Hold")
     await settle()
     update = frame(WINDOW_UPDATE, stream_id, bytes(4))
-    peer.connection.data_received(update[:-2])
-    peer.connection.data_received(update[-2:] + frame(PING, 0, b"12345678"))
+    peer.give(update[:-2])
+    peer.give(update[-2:] + frame(PING, 0, b"12345678"))
     await settle()
     peer.exchange()
     assert (resets(peer), method.cancelled) == ([(stream_id, ErrorCodes.PROTOCOL_ERROR)], True)
     seen = len(peer.frames)
-    peer.connection.data_received(update)  # of a stream that is gone by now
+    peer.give(update)  # of a stream that is gone by now
     peer.exchange()
     assert peer.frames[seen:] == []
     assert await still_served(peer)
@@ -176,7 +176,7 @@ async def test_calls_that_clients_have_reset_by_going_wrong_are_bounded():
     for _ in range(RESETS_MAX + 1):
         stream_id = peer.h2.get_next_available_stream_id()
         peer.h2.send_headers(stream_id, [*HEAD[:2], (":path", "/t.T/Hold"), *HEAD[3:]])
-        peer.connection.data_received(peer.h2.data_to_send() + frame(WINDOW_UPDATE, stream_id, bytes(4)))
+        peer.give(peer.h2.data_to_send() + frame(WINDOW_UPDATE, stream_id, bytes(4)))
         peer.h2.reset_stream(stream_id)
         peer.h2.clear_outbound_data_buffer()
     peer.exchange()
@@ -191,18 +191,18 @@ async def test_calls_that_clients_have_reset_by_going_wrong_are_bounded():
 async def test_what_comes_late_for_calls_that_were_refused_is_nobodys_trouble():
     peer = Peer(Say=echo)
     gone = []
-    for _ in range(RESETS_MAX + 1):
+    for _ in range(STREAMS_MAX + 1):
         stream_id = peer.h2.get_next_available_stream_id()
         peer.h2.send_headers(stream_id, [*HEAD[:2], (":path", "/t.T/No"), *HEAD[3:]])
         gone.append(stream_id)
-        peer.connection.data_received(peer.h2.data_to_send())
+        peer.give(peer.h2.data_to_send())
         peer.receive()
     seen = len(peer.frames)
     for stream_id in gone:
         block = peer.h2.encoder.encode([("a", "b")])
-        peer.connection.data_received(frame(DATA, stream_id, b"late"))
-        peer.connection.data_received(frame(HEADERS, stream_id, block, END_HEADERS | END_STREAM))
-        peer.connection.data_received(frame(RESET, stream_id, bytes(4)))
+        peer.give(frame(DATA, stream_id, b"late"))
+        peer.give(frame(HEADERS, stream_id, block, END_HEADERS | END_STREAM))
+        peer.give(frame(RESET, stream_id, bytes(4)))
     peer.exchange()
     assert (goaways(peer), peer.frames[seen:]) == ([], [])
     assert await still_served(peer)
@@ -217,7 +217,7 @@ async def test_the_connections_window_is_given_back_for_what_nobody_takes(kind: 
             stream_id = peer.call("No", message=None, end=False)
         else:
             stream_id = peer.call(message=None, end=False, content_length="9")
-        peer.connection.data_received(frame(DATA, stream_id, bytes(16_384)))
+        peer.give(frame(DATA, stream_id, bytes(16_384)))
         peer.exchange()
     opened = sum(event.delta for event in peer.of(events.WindowUpdated) if event.stream_id == 0)
     assert opened >= 10 * 16_384 - WINDOW // 2
@@ -232,11 +232,11 @@ async def test_late_frames_are_counted_although_nobody_hears_of_them(kind: int):
     stream_id = peer.call("No", message=None, end=False)
     late = frame(kind, stream_id, b"" if kind == DATA else b"\0\0\0\1")
     for _ in range(9):
-        peer.connection.data_received(late * (CONTROL_MAX // 10))
+        peer.give(late * (CONTROL_MAX // 10))
     peer.receive()
     assert goaways(peer) == []
     for _ in range(2):
-        peer.connection.data_received(late * (CONTROL_MAX // 10))
+        peer.give(late * (CONTROL_MAX // 10))
     peer.receive()
     assert goaways(peer) == [ErrorCodes.ENHANCE_YOUR_CALM]
 
@@ -248,7 +248,7 @@ async def test_late_frames_are_counted_although_nobody_hears_of_them(kind: int):
 @jumping
 async def test_what_is_no_http2_is_told_so(data: bytes):
     peer = Peer(greet=False)
-    peer.connection.data_received(data)
+    peer.give(data)
     peer.receive()
     assert goaways(peer) == [ErrorCodes.PROTOCOL_ERROR]
 
@@ -272,7 +272,7 @@ async def test_what_breaks_the_connection_is_told_and_ends_all(data: bytes, code
     method = Held()
     peer = Peer(Say=method)
     peer.call(end=False)
-    peer.connection.data_received(data)
+    peer.give(data)
     peer.receive()
     assert (goaways(peer), peer.transport.ended) == ([code], True)
     await settle()

@@ -10,11 +10,21 @@ from h2.settings import SettingCodes
 
 from polystream.protocols.grpc_call import Call
 from polystream.protocols.grpc_connection import UNREAD_MAX_BYTES
-from polystream.protocols.grpc_floods import CONTROL_MAX, RESETS_MAX
+from polystream.protocols.grpc_floods import CONTROL_MAX, REFUSED_FRAMES, RESETS_MAX
 from polystream.protocols.grpc_frames import prefixed
 from polystream.protocols.grpc_http2 import STREAMS_MAX, TABLE_MAX_BYTES
 from tests.clock import jumping, settle
-from tests.grpc_peer import Peer, ended_with, wait
+from tests.grpc_peer import END_HEADERS, HEADERS, Peer, ended_with, frame, wait
+
+HEAD = [
+    (":method", "POST"), (":scheme", "http"), (":path", "/t.T/Say"), (":authority", "t"),
+    ("content-type", "application/grpc"),
+]  # fmt: skip
+
+
+async def echo(message: bytes, call: Call) -> bytes:
+    """Says what it is told."""
+    return message
 
 
 @jumping
@@ -48,7 +58,7 @@ async def test_frames_that_carry_nothing_are_counted(kind: str):
             case "empty data":
                 peer.h2.send_data(stream_id, b"")
             case "answers":
-                peer.connection.data_received(b"\0\0\x08\x06\1\0\0\0\0unasked!")
+                peer.give(b"\0\0\x08\x06\1\0\0\0\0unasked!")
             case "small data":
                 peer.h2.send_data(stream_id, b"a" if number else prefixed(bytes(2 * CONTROL_MAX))[:5])
             case "windows":
@@ -73,7 +83,7 @@ async def test_calls_are_woken_once_however_often_their_window_was_opened():
     peer, woken = Peer(Say=wait), []
     peer.call()
     peer.connection._wake_all = lambda: woken.append(1)  # type: ignore[method-assign]
-    for _ in range(100):
+    for _ in range(50):  # in one turn
         peer.h2.increment_flow_control_window(1)
     peer.exchange()
     assert woken == [1]
@@ -90,10 +100,43 @@ async def test_no_more_is_read_at_once_than_others_can_wait_for():
         size = min(len(sent), len(buffer))
         buffer[:size] = sent[:size]
         peer.connection.buffer_updated(size)
+        peer.turn()
         sent, reads = sent[size:], reads + 1
     peer.receive()
     assert (reads, len(peer.of(events.PingAckReceived))) == (6, 5000)
     assert not peer.connection._incoming
+    assert peer.transport.waiting > 70  # turns, of 64 frames each
+
+
+@jumping
+async def test_many_small_frames_are_taken_in_turns_and_the_client_waits_meanwhile():
+    peer = Peer(Say=echo)
+    for _ in range(200):
+        peer.h2.ping(b"12345678")
+    peer.connection.data_received(peer.h2.data_to_send())
+    assert not peer.transport.is_reading()
+    peer.receive()
+    assert len(peer.of(events.PingAckReceived)) == 64
+    async with asyncio.timeout(5):
+        while not peer.transport.is_reading():  # noqa: ASYNC110 - by the connection's own turns
+            await asyncio.sleep(0)
+    peer.receive()
+    assert len(peer.of(events.PingAckReceived)) == 200
+
+
+@jumping
+async def test_calls_above_the_limit_are_a_flood_when_they_do_not_stop():
+    peer = Peer(Say=wait)
+    for _ in range(STREAMS_MAX):
+        peer.call()
+    stream_id, more = 2 * STREAMS_MAX + 1, 0
+    while not peer.transport.ended:
+        peer.give(frame(HEADERS, stream_id + 2 * more, peer.h2.encoder.encode(HEAD), END_HEADERS))
+        more += 1
+        assert more <= CONTROL_MAX // REFUSED_FRAMES + 1
+    peer.receive()
+    assert [code for code, _ in ended_with(peer)] == [ErrorCodes.ENHANCE_YOUR_CALM]
+    assert more > CONTROL_MAX // REFUSED_FRAMES // 2
 
 
 @jumping
@@ -135,7 +178,7 @@ async def test_a_client_that_reads_no_answers_to_its_pings_is_closed():
         assert not peer.transport.closed
         for _ in range(9000):  # of 17 bytes each, and fewer than a second may have
             peer.h2.ping(b"12345678")
-        peer.connection.data_received(peer.h2.data_to_send())
+        peer.give(peer.h2.data_to_send())
         await asyncio.sleep(1)
     assert peer.transport.closed
 

@@ -100,7 +100,7 @@ def test_an_empty_environment_gives_the_documented_defaults():
         "openai_api_version": "",
         "openai_api_base": "", "openai_chat_engine": "", "split_reasoning": False,
         "model": "", "models_dir": "", "engine_threads": 0, "engine_workers": 0, "engine_batch": 8,
-        "engine_queue": 64, "engine_max_prompt": 4096, "instruct_template": "", "store_url": "",
+        "engine_queue": 64, "engine_max_prompt": 2048, "instruct_template": "", "store_url": "",
         "connect_timeout_s": 5, "first_token_timeout_s": 120, "stall_timeout_s": 30, "status_hold_s": 10,
         "heartbeat_s": 10, "reader_stall_s": 30, "request_max_bytes": 2**20, "log_max_events": 100_000,
         "log_max_bytes": 8 * 2**20, "generation_max_s": 3600, "retention_s": 3600, "orphan_grace_s": 60,

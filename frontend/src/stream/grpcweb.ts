@@ -13,9 +13,11 @@ import { Broken, type Frame, type Options, Refused, type Transport } from "./tra
 
 const FRAME_HEAD = 5;
 const TRAILERS = 0x80;
-/** Statuses that say, without one of our codes, that asking again is useless. All others are a broken connection. */
+/**
+ * Statuses that say, without one of our codes, that asking again is useless. All others are a broken connection:
+ * connect itself calls an answer that was cut in the middle of a frame InvalidArgument.
+ */
 const FINAL: Readonly<Partial<Record<Code, string>>> = {
-  [Code.InvalidArgument]: "invalid_request",
   [Code.Unimplemented]: "invalid_request",
   [Code.Unauthenticated]: "unauthenticated",
   [Code.PermissionDenied]: "forbidden",
@@ -36,10 +38,6 @@ export const grpcweb: Transport = {
 
 async function* messages(call: Call, options: Options, mayBeEmpty: boolean): AsyncGenerator<Message> {
   options.signal.throwIfAborted();
-  // A signal of the call's own: connect reads on unless it is aborted, also when the iteration is left.
-  const own = new AbortController();
-  const abort = () => own.abort(options.signal.reason);
-  options.signal.addEventListener("abort", abort);
   const headers = options.idempotencyKey === undefined ? {} : { "idempotency-key": options.idempotencyKey };
   const client = createClient(
     Streams,
@@ -50,7 +48,7 @@ async function* messages(call: Call, options: Options, mayBeEmpty: boolean): Asy
   );
   let some = false;
   try {
-    for await (const wire of call(client, { signal: own.signal, headers })) {
+    for await (const wire of call(client, { signal: options.signal, headers })) {
       const message = fromProto(wire);
       if (message === null) continue;
       some = true;
@@ -61,9 +59,6 @@ async function* messages(call: Call, options: Options, mayBeEmpty: boolean): Asy
   } catch (error) {
     options.signal.throwIfAborted();
     throw error instanceof ConnectError ? translated(error) : error;
-  } finally {
-    options.signal.removeEventListener("abort", abort);
-    own.abort();
   }
   if (some || !mayBeEmpty) throw new Broken("the stream ended before its last event");
 }

@@ -1,5 +1,4 @@
-// SHA-256 (FIPS 180-4) for where crypto.subtle is missing: browsers have it in secure contexts only, which plain HTTP
-// to another machine is not.
+// SHA-256 (FIPS 180-4) for pages over plain HTTP, where browsers have no crypto.subtle.
 
 const K = primes(64).map((prime) => fraction(Math.cbrt(prime)));
 const H = primes(8).map((prime) => fraction(Math.sqrt(prime)));
@@ -14,29 +13,17 @@ export function sha256(bytes: Uint8Array): Uint8Array {
     for (let i = 16; i < 64; i++) {
       const [x, y] = [word(w, i - 15), word(w, i - 2)];
       const s0 = turn(x, 7) ^ turn(x, 18) ^ (x >>> 3);
-      const s1 = turn(y, 17) ^ turn(y, 19) ^ (y >>> 10);
-      w[i] = word(w, i - 16) + s0 + word(w, i - 7) + s1;
+      w[i] = word(w, i - 16) + s0 + word(w, i - 7) + (turn(y, 17) ^ turn(y, 19) ^ (y >>> 10));
     }
     mix(hash, w);
   }
   const digest = new DataView(new ArrayBuffer(32));
-  hash.forEach((value, i) => {
-    digest.setUint32(i * 4, value);
-  });
+  for (const [i, value] of hash.entries()) digest.setUint32(i * 4, value);
   return new Uint8Array(digest.buffer);
 }
 
 function mix(hash: Uint32Array, w: Uint32Array): void {
-  let [a, b, c, d, e, f, g, h] = hash as unknown as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
+  let [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = hash;
   for (let i = 0; i < 64; i++) {
     const s1 = turn(e, 6) ^ turn(e, 11) ^ turn(e, 25);
     const t1 = (h + s1 + ((e & f) ^ (~e & g)) + (K[i] as number) + word(w, i)) | 0;

@@ -30,15 +30,10 @@ function blocks(): Form {
   });
   const read = (block: Uint8Array): Message | null => {
     found = null;
-    parser.feed(lfOnly(decode(utf8, block)));
+    parser.feed(decode(utf8, block));
     return found;
   };
   return { type: TYPE, cutter: new Blocks(), read };
-}
-
-/** The parser would wait for an LF behind a CR that ends a block. */
-function lfOnly(block: string): string {
-  return block.includes("\r") ? block.replace(/\r\n?/g, "\n") : block;
 }
 
 function decode(utf8: TextDecoder, block: Uint8Array): string {

@@ -92,6 +92,8 @@ class Batches:
 
     @staticmethod
     def _fits(first: Job, other: Job) -> bool:
+        if first.sampling.logprobs:  # the library hands out the logits of a batch's first row only
+            return other is first
         apart = abs(len(other.prompt) - len(first.prompt))
         return other.sampling == first.sampling and apart <= LENGTHS_APART // 2
 

@@ -28,6 +28,10 @@ _TYPES = {
 }  # fmt: skip
 #: A temperature below it is none.
 _COLDEST = 0.01
+#: Smaller penalties are 0 in the library's numbers, which it refuses.
+_LEAST = 1e-6
+#: What a chat template is given by us.
+_OURS = ("messages", "tools", "add_generation_prompt", "bos_token", "eos_token")
 #: Answers that ask for nothing more than text.
 _PLAIN: tuple[Any, ...] = ([], {}, {"type": "text"})
 
@@ -37,6 +41,12 @@ def check(request: Request) -> None:
     for name, kind in _TYPES.items():
         if not isinstance(request.extra.get(name, kind()), kind):
             raise InvalidRequest(f"{name}: must be of the type {kind.__name__}.", param=name)
+    if not 0 <= request.extra.get("min_tokens", 0) < 2**31 or request.extra.get("min_tokens") is True:
+        raise InvalidRequest("min_tokens: must be a whole number of 0 or more.", param="min_tokens")
+    if ours := [name for name in _OURS if name in request.extra.get("chat_template_kwargs", {})]:
+        raise InvalidRequest(
+            f"chat_template_kwargs: {ours[0]} is not yours to set.", param="chat_template_kwargs"
+        )
     for name in _NEEDED:
         value = getattr(request, name, None) or request.extra.get(name)
         if value is not None and value not in _PLAIN:
@@ -72,8 +82,8 @@ def sampling(request: Request, folder: ModelFolder) -> Sampling:
         temperature=0 if temperature < _COLDEST or top_p == 0 else temperature,
         top_k=top_k if 0 < top_k < len(folder.pieces) else 0,  # -1 means all, as with vLLM
         top_p=top_p or 1,
-        repetition_penalty=_first(request.repetition_penalty, defaults.repetition_penalty),
-        min_tokens=max(0, request.extra.get("min_tokens", 0)),
+        repetition_penalty=max(_LEAST, _first(request.repetition_penalty, defaults.repetition_penalty)),
+        min_tokens=request.extra.get("min_tokens", 0),
         logprobs=request.logprobs is not None,
     )
 

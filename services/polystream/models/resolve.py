@@ -18,12 +18,14 @@ def resolve(model: str, models_dir: str, *, quantization: str = "int8", progress
     what `convert` raises.
     """
     if model and Path(model).is_dir():
+        if not (Path(model) / "polystream.json").is_file():
+            raise ModelError(f"{model} is a folder, but not of a converted model")
         return Path(model)
     from polystream.models.gguf import convert  # here: a converted model needs nothing of it
 
     path = Path(model) if model else installed_file()
     if not path.is_file():
-        raise ModelError(f"{path} does not exist")
+        raise ModelError(f"{path} is no file")
     return convert(
         path,
         Path(models_dir) if models_dir else cache_dir(),

@@ -17,7 +17,7 @@ from polystream.core.errors import Overloaded
 from polystream.dialects import proto
 from polystream.protocols import grpc_frames as frames
 from polystream.protocols.grpc_call import Call
-from polystream.protocols.grpc_floods import Flood, Floods
+from polystream.protocols.grpc_floods import NO_CALL_FRAMES, REFUSED_FRAMES, Flood, Floods
 from polystream.protocols.grpc_http2 import STREAMS_MAX, Http2
 from polystream.protocols.grpc_request import NoCall, Refused, read_head
 from polystream.protocols.grpc_service import Service
@@ -31,20 +31,16 @@ LARGEST_REQUESTS = 32
 #: What a client is given to close when it has taken its last bytes, seconds.
 LINGER_S = 1.0
 
-#: Bytes that are read in one turn of the event loop: a client that sends many small frames is not alone.
-_READ_BYTES = 16 * 1024
+#: Bytes that are read at once, and frames that are taken in a turn of the loop: no client is alone.
+_READ_BYTES, _TURN_FRAMES = 16 * 1024, 64
 #: A piece of a request that is smaller, and not its last, costs more than it brings.
 _SMALL_BYTES = 64
 #: Open calls that SETTINGS walk over in the time of a frame.
 _SETTINGS_CALLS = 50
-#: Events of frames that belong to calls.
+#: Events of frames that belong to calls; resets are counted apart.
 _WORK = (
-    events.DataReceived,
-    events.WindowUpdated,
-    events.RequestReceived,
-    events.StreamEnded,
-    events.StreamReset,  # counted apart
-)
+    events.DataReceived, events.WindowUpdated, events.RequestReceived, events.StreamEnded, events.StreamReset,
+)  # fmt: skip
 
 logger = logging.getLogger(__name__)
 
@@ -89,15 +85,11 @@ class Connection(asyncio.BufferedProtocol):
         self.data_received(memoryview(data)[:nbytes])
 
     def data_received(self, data: bytes | memoryview) -> None:
-        """What a client has sent; asyncio calls it for other kinds of protocols."""
+        """What a client has sent; empty: on with what was put off."""
         if self._closing:
             return
         try:
-            for happened in self.h2.read(data):
-                for event in happened:
-                    self._take(event)
-                if not happened:
-                    self._floods.count()
+            whole = self._take_frames(data)
         except Flood:
             self.h2.close_connection(ErrorCodes.ENHANCE_YOUR_CALM)
             self._break()
@@ -110,6 +102,13 @@ class Connection(asyncio.BufferedProtocol):
             self._opened = False
             self._wake_all()
         self._flush()
+        if self.transport.is_closing():
+            return
+        if not whole:
+            self.transport.pause_reading()
+            self._loop.call_soon(self.data_received, b"")
+        elif not data:
+            self.transport.resume_reading()
 
     def pause_writing(self) -> None:
         self.paused = True
@@ -203,6 +202,17 @@ class Connection(asyncio.BufferedProtocol):
 
     # --- what the client sends
 
+    def _take_frames(self, data: bytes | memoryview) -> bool:
+        """So many of them; whether these were all. Raises `Flood` and `ProtocolError`."""
+        for number, happened in enumerate(self.h2.read(data), 1):
+            for event in happened:
+                self._take(event)
+            if not happened:
+                self._floods.count()
+            if number == _TURN_FRAMES:
+                return False
+        return True
+
     def _take(self, event: events.Event) -> None:
         match event:
             case events.DataReceived(stream_id=stream_id):
@@ -248,12 +258,13 @@ class Connection(asyncio.BufferedProtocol):
         stream_id, headers = request.stream_id, dict(request.headers)
         if self._draining or len(self._calls) >= STREAMS_MAX:
             self.h2.reset_stream(stream_id, ErrorCodes.REFUSED_STREAM)
-            self._floods.count()
+            self._floods.count(REFUSED_FRAMES)
             return
         try:
             head, timeout_s = read_head(headers)
             method = self._service.method(headers[b":path"], head)
         except NoCall as answer:
+            self._floods.count(NO_CALL_FRAMES)
             self.send_headers(stream_id, answer.fields, end=True)
             return
         call = Call(self, self.h2.streams[stream_id], method, frames.metadata(request.headers), head)

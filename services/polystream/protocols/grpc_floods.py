@@ -7,6 +7,8 @@ from polystream.protocols.grpc_http2 import STREAMS_MAX
 #: Frames a second that ask for work and carry nothing (PING, SETTINGS, PRIORITY, empty DATA, frames of calls
 #: that are gone, …; any while there are no calls).
 CONTROL_MAX = 10_000
+#: As how many such frames a call counts that is one too many, which a client can know, and one that is none.
+REFUSED_FRAMES, NO_CALL_FRAMES = 20, 3
 #: Calls a second that a client may begin and have reset (CVE-2023-44487, CVE-2025-8671): more than it can
 #: have open at once.
 RESETS_MAX = STREAMS_MAX * 3 // 2

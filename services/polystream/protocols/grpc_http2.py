@@ -105,7 +105,7 @@ class Http2(H2Connection):
     def read(self, data: bytes | bytearray | memoryview) -> Iterator[list[Event]]:
         """What each frame means, before the next is looked at; nothing, if it is of no use any more.
 
-        Raises `ProtocolError`, with a GOAWAY to send.
+        Who stops early reads on with no further data. Raises `ProtocolError`, with a GOAWAY to send.
         """
         try:
             self.incoming_buffer.add_data(data)
