@@ -44,8 +44,6 @@ export interface WireWords {
     readonly request: (bytes: number) => string;
   };
   readonly decoded: string;
-  readonly copy: string;
-  readonly copied: string;
   readonly bytes: string;
   readonly more: (bytes: number) => string;
 }
@@ -109,8 +107,6 @@ export const WIRE_WORDS: Dictionaries<WireWords> = {
       request: (bytes) => `body, ${bytes} bytes`,
     },
     decoded: "Decoded",
-    copy: "Copy",
-    copied: "Copied",
     bytes: "Bytes",
     more: (bytes) => `${bytes} more bytes`,
   },
@@ -172,8 +168,6 @@ export const WIRE_WORDS: Dictionaries<WireWords> = {
       request: (bytes) => `本文、${bytes}バイト`,
     },
     decoded: "デコード結果",
-    copy: "コピー",
-    copied: "コピーしました",
     bytes: "バイト列",
     more: (bytes) => `ほか${bytes}バイト`,
   },

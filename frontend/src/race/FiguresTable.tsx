@@ -17,7 +17,7 @@ export const FiguresTable = memo(function FiguresTable({ lanes }: Props) {
     <details className="figures-table">
       <summary>{words.table}</summary>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
-      <section className="scroll" tabIndex={0} aria-label={words.table}>
+      <section className="table-box" tabIndex={0} aria-label={words.table}>
         <table>
           <thead>
             <tr>

@@ -1,6 +1,6 @@
 // One lane of a race: who runs, how it stands, its three figures, and its text.
 import { memo, useState } from "react";
-import { useDictionary } from "../i18n/language";
+import { useDictionary, useWords } from "../i18n/language";
 import { RACE_WORDS, type RaceWords } from "../i18n/race";
 import type { Protocol } from "../stream/transport";
 import { IconButton } from "../ui/Button";
@@ -84,15 +84,17 @@ function Figure({ name, value, unit }: { name: string; value: string | null; uni
   );
 }
 
-/** Why a lane did not come to its end; the others run on. */
+/** Why a lane did not come to its end, or does not go on; the others run on. */
 function Trouble({ lane, words }: { lane: Lane; words: RaceWords }) {
-  const { state, failure } = lane;
-  const said = state === "unverified" ? words.mismatch : state === "lost" ? words.lost : failure?.message;
-  if (state !== "failed" && state !== "unverified" && state !== "lost") return null;
+  const { errors } = useWords();
+  const { state, trouble } = lane;
+  if (!trouble && state !== "unverified" && state !== "lost") return null;
+  const known = errors[trouble?.code === "disconnected" ? "unreachable" : (trouble?.code ?? "")];
+  const own = state === "unverified" ? words.mismatch : state === "lost" ? words.lost : null;
   return (
-    <p className="why" role="alert">
-      <span>{said}</span>
-      {failure?.code && <code>{failure.code}</code>}
+    <p className="why" role={state === "reconnecting" ? "status" : "alert"}>
+      <span>{own ?? known?.title ?? trouble?.message}</span>
+      {trouble?.code && <code>{trouble.code}</code>}
     </p>
   );
 }

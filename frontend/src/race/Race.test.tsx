@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { setPreferences } from "../app/preferences";
 import { recordings } from "../app/recordings";
 import { PROTOCOLS, type Protocol } from "../stream/transport";
-import { finishedEvent, type ScriptedRun, scripted, textEvent } from "../testing/scripted";
+import { finishedEvent, type ScriptedRun, scripted, startedEvent, textEvent } from "../testing/scripted";
 import { Race } from "./Race";
 
 beforeEach(() => {
@@ -72,7 +72,7 @@ test("a lane waits, streams and is verified, with its own figures", async () => 
 
 test("a lane that fails says why, and the others run on", async () => {
   const { run } = await race();
-  const error = { code: "upstream_stalled", message: "The engine stopped answering.", retryable: true };
+  const error = { code: "upstream_stalled", message: "nothing for 30 s", retryable: true };
   run("rest").give({ seq: 1, type: "failed", error, events: 2, sha256: "" });
   run("grpcweb").give(textEvent(1, "Still here"));
   await settle();
@@ -86,6 +86,17 @@ test("stop cancels every run, in the place of the button that started them", asy
   const { runs, user } = await race();
   await user.click(screen.getByRole("button", { name: "Stop" }));
   expect([...runs.values()].map(({ cancelled }) => cancelled)).toEqual([true, true, true, true]);
+});
+
+test("where no server can be reached a lane says so, and stop ends the wait", async () => {
+  const { runs, user, run } = await race();
+  for (const each of runs.values()) each.phase = "reconnecting";
+  run("sse").trouble = { code: "disconnected", message: "cannot be reached", retryable: true };
+  run("sse").options.onChange?.(run("sse"));
+  await settle();
+  expect(lane("SSE").getByText("The server cannot be reached.")).toBeTruthy();
+  await user.click(screen.getByRole("button", { name: "Stop" }));
+  expect([...runs.values()].map(({ stopped }) => stopped)).toEqual([true, true, true, true]);
 });
 
 test("a stream that comes in bursts is named, the others are said to be even", async () => {
@@ -110,6 +121,7 @@ test("a stream that comes in bursts is named, the others are said to be even", a
 test("lanes that had to wait for the engine are not blamed on their protocols", async () => {
   const { run } = await race();
   const began = performance.now();
+  for (const protocol of PROTOCOLS) run(protocol).give(startedEvent(), began + 20);
   for (const protocol of ["rest", "sse"] as const) {
     run(protocol).give(textEvent(1, "First"), began + 80);
     run(protocol).give(finishedEvent(2), began + 2000);
@@ -121,6 +133,17 @@ test("lanes that had to wait for the engine are not blamed on their protocols", 
   await settle();
   const notice = screen.getByText("The engine did not compute all four at once.").parentElement;
   expect(notice?.textContent).toContain("WebSocket and gRPC-Web had to wait for another answer to end");
+});
+
+test("a lane that was itself started late is no engine's fault", async () => {
+  const { run } = await race();
+  const began = performance.now();
+  run("rest").give(textEvent(1, "Short"), began + 80);
+  run("rest").give(finishedEvent(2), began + 500);
+  run("sse").give(startedEvent(), began + 490);
+  run("sse").give(textEvent(1, "Late"), began + 520);
+  await settle();
+  expect(screen.queryByText("The engine did not compute all four at once.")).toBeNull();
 });
 
 test("all lanes are recorded for Wire, with their frames", async () => {

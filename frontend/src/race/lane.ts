@@ -25,6 +25,8 @@ export class Lane {
   text = "";
   /** When each piece of the answer came, milliseconds since the request. */
   readonly times: number[] = [];
+  /** When the generation was there, before the engine had been asked. */
+  startedMs: number | null = null;
   endMs: number | null = null;
   run: Run | null = null;
   /** What the run threw instead of ending. */
@@ -59,7 +61,9 @@ export class Lane {
     if (isLast(event)) this.endMs = at - this.startedAt;
     else if (event.type === "notice") {
       if (event.kind === "restart") this.text = "";
-    } else if (event.type !== "started") {
+    } else if (event.type === "started") {
+      this.startedMs = at - this.startedAt;
+    } else {
       this.times.push(at - this.startedAt);
       if (event.type === "text") this.text += event.text;
     }
@@ -93,10 +97,10 @@ export class Lane {
     }
   }
 
-  /** Why it failed, in the server's words, and its code. */
-  get failure(): { readonly message: string; readonly code: string | null } | null {
-    const failure = this.run?.failure;
-    if (failure) return { message: failure.message, code: failure.code };
+  /** Why it failed, or why it is reconnecting: a code, where there is one, and words for those who do not know it. */
+  get trouble(): { readonly message: string; readonly code: string | null } | null {
+    const said = this.run?.failure ?? (this.state === "reconnecting" ? this.run?.trouble : null);
+    if (said) return { message: said.message, code: said.code };
     return this.error === null ? null : { message: this.error, code: null };
   }
 

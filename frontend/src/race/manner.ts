@@ -6,17 +6,23 @@ import type { Lane } from "./lane";
 
 /** Fewer events are neither even nor held back. */
 const JUDGEABLE = 10;
+/** An engine that computes a prompt takes a while, too. */
+const LONG_WAIT_MS = 500;
 
 export function mannersOf(lanes: readonly Lane[]): Manner[] {
   return lanes.map((lane) => ({ name: PROTOCOL_NAMES[lane.protocol], how: mannerOf(lane, lanes) }));
 }
 
-/** Whose first token came only when another answer had ended: the engine, not the protocol, made them wait. */
+/**
+ * Whose first token came only when another answer had ended, long after the generation had been started: the engine,
+ * not the protocol, made them wait.
+ */
 export function waitedForEngine(lanes: readonly Lane[]): string[] {
   const firstEnd = Math.min(...lanes.map(({ endMs }) => endMs ?? Number.POSITIVE_INFINITY));
-  return lanes.flatMap(({ times, protocol }) =>
-    (times[0] ?? 0) > firstEnd ? [PROTOCOL_NAMES[protocol]] : [],
-  );
+  return lanes.flatMap(({ times, startedMs, protocol }) => {
+    const waited = (times[0] ?? 0) > firstEnd && startedMs !== null && firstEnd - startedMs > LONG_WAIT_MS;
+    return waited ? [PROTOCOL_NAMES[protocol]] : [];
+  });
 }
 
 function mannerOf(lane: Lane, lanes: readonly Lane[]): Manner["how"] {

@@ -37,8 +37,10 @@ export function startRace(asked: RaceRequest, startRun: StartRun, recordings: Re
 
 export function stopRace(lanes: readonly Lane[]): void {
   for (const { run, running } of lanes) {
-    // A server that cannot be reached is no reason to go on: the reader leaves, and `cancel` ends the generation then.
-    if (running) run?.cancel().catch(() => run.stop());
+    if (!run || !running) continue;
+    // Where no server can be asked the reader just leaves, and `on_disconnect` ends what there may be.
+    if (run.id === null || run.phase === "reconnecting") run.stop();
+    else run.cancel().catch(() => run.stop());
   }
 }
 

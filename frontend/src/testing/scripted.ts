@@ -12,9 +12,11 @@ export class ScriptedRun implements Run {
   phase: Phase = "connecting";
   verified: Verified = "unknown";
   failure: Failure | null = null;
+  trouble: Failure | null = null;
   retryAt: number | null = null;
   connections: Connection[] = [];
   cancelled = false;
+  stopped = false;
   readonly protocol: Protocol;
   readonly #waiting: ((result: IteratorResult<Event>) => void)[] = [];
   readonly #events: Event[] = [];
@@ -59,7 +61,9 @@ export class ScriptedRun implements Run {
   switchTo(): void {}
   drop(): void {}
   retryNow(): void {}
-  stop(): void {}
+  stop(): void {
+    this.stopped = true;
+  }
   async cancel(): Promise<void> {
     this.cancelled = true;
   }
@@ -85,6 +89,10 @@ export function frameOf(protocol: Protocol, message: Message, at: number): Frame
     grpcweb: `\0\0\0\0\u0010${"text" in message ? message.text : message.type}`,
   };
   return { at, protocol, direction: "in", bytes: utf8.encode(spelled[protocol]), message };
+}
+
+export function startedEvent(): Event {
+  return { seq: 0, type: "started", id: "gen_scripted", model: "smollm2", engine: "scripted", created: 0 };
 }
 
 export function textEvent(seq: number, text: string): Event {

@@ -1,9 +1,9 @@
 // One frame in full: when it came, how it was framed, what it says, and its bytes.
-import { useState } from "react";
 import { useDictionary } from "../i18n/language";
 import { WIRE_WORDS, type WireWords } from "../i18n/wire";
 import type { Frame } from "../stream/transport";
-import { Button, IconButton } from "../ui/Button";
+import { IconButton } from "../ui/Button";
+import { CopyButton } from "../ui/CopyButton";
 import { Mark, PROTOCOL_NAMES } from "../ui/Mark";
 import { decodedOf, elsewhere, jsonTokens } from "./decoded";
 import { framing, websocketHeader } from "./framing";
@@ -72,20 +72,12 @@ function framingInWords(frame: Frame, words: WireWords): string {
 }
 
 function Decoded({ value, words }: { value: unknown; words: WireWords }) {
-  const [copied, setCopied] = useState(false);
-  const copy = async () => {
-    await navigator.clipboard.writeText(JSON.stringify(value, null, 2));
-    setCopied(true);
-    setTimeout(() => setCopied(false), 1500);
-  };
   let at = 0;
   return (
     <section>
       <h3>
         {words.decoded}
-        <Button kind="quiet" icon={copied ? "check" : "copy"} onClick={() => void copy()}>
-          {copied ? words.copied : words.copy}
-        </Button>
+        <CopyButton text={() => JSON.stringify(value, null, 2)} />
       </h3>
       <pre>
         {jsonTokens(value).map(({ text, kind }) => {

@@ -25,7 +25,7 @@ export function Picker({ recordings, chosen, onChoose }: Props) {
         <SelectValue className="name">{({ selectedText }) => selectedText}</SelectValue>
         <Icon name="chev" />
       </Button>
-      <Popover className="pop" placement="bottom start">
+      <Popover className="pop answers" placement="bottom start">
         <ListBox items={recordings}>
           {({ id, title }) => (
             <ListBoxItem id={id} textValue={title} className="item">
