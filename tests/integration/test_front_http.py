@@ -226,6 +226,10 @@ async def test_what_is_no_door_is_the_page(front: Front):
     for path, kind in parts:
         part, _ = await http.fetch("GET", front.rest + path)
         assert (part.status, part.headers["content-type"]) == (200, f"{TYPES[kind]}; charset=utf-8")
+        never_changes = path.startswith("/assets/")
+        assert ("immutable" in part.headers["cache-control"]) == never_changes, "only a digest in the name"
+        packed, _ = await http.fetch("GET", front.rest + path, {"Accept-Encoding": "gzip"})
+        assert (packed.headers.get("content-encoding") == "gzip") == never_changes, "what is worth it"
     kept, _ = await http.fetch("GET", f"{front.rest}/", {"If-None-Match": answer.headers["etag"]})
     assert kept.status == 304
     for path in ("/metrics", "/nowhere", "/v2/streams", "/.error"):

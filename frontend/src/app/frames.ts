@@ -16,6 +16,23 @@ export function afterFrame(task: () => void): void {
   else requestAnimationFrame(beat);
 }
 
+/** A call of it calls `task`, in a frame, at most once in `ms`; the last call always counts. */
+export function spaced(task: () => void, ms: number): () => void {
+  let calledAt = -ms;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const run = () => {
+    timer = undefined;
+    calledAt = performance.now();
+    task();
+  };
+  return () => {
+    if (timer !== undefined) return;
+    const wait = calledAt + ms - performance.now();
+    if (wait <= 0) run();
+    else timer = setTimeout(() => afterFrame(run), wait);
+  };
+}
+
 function beat(): void {
   if (!scheduled) return;
   scheduled = false;

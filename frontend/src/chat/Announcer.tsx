@@ -1,6 +1,7 @@
 // The one line that screen readers hear of an answer: whole sentences, at most every two seconds, then that it ended.
 
 import { useEffect, useRef, useState } from "react";
+import { afterFrame } from "../app/frames";
 import { useWords, type Words } from "../i18n/language";
 import { type Answer, type AnswerState, isOpen } from "./conversation";
 import { seamSentence } from "./SeamLine";
@@ -27,7 +28,7 @@ function Spoken({ answer }: { readonly answer: Answer }) {
     const timer = setInterval(() => {
       const now = answers.live(answer.id)?.answer;
       const news = now ? newsOf(now, heard.current, words) : "";
-      if (news) setSaid(news);
+      if (news) afterFrame(() => setSaid(news));
     }, EVERY_MS);
     return () => clearInterval(timer);
   }, [state, answer.id, words]);

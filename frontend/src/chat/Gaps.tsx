@@ -1,11 +1,11 @@
 // The silence before each event, a line an event, in the hue of the connection that brought it.
 
-import { memo, useEffect, useState } from "react";
+import { memo } from "react";
 import { recordings } from "../app/recordings";
 import { useWords } from "../i18n/language";
 import { type GapChart, gapChart } from "./gapChart";
+import { useEventCount } from "./useSlowly";
 
-const EVERY_MS = 100;
 const WIDTH = 296;
 const HEIGHT = 112;
 const LEFT = 28;
@@ -78,24 +78,4 @@ function path(bars: readonly (readonly [number, number])[], y: (ms: number) => n
   return bars
     .map(([x, ms]) => `M${(LEFT + x).toFixed(1)} ${FLOOR}V${Math.min(FLOOR - 1, y(ms)).toFixed(1)}`)
     .join("");
-}
-
-/** How many events there are, ten times a second while they come. */
-function useEventCount(answerId: string): number {
-  const [count, setCount] = useState(() => recordings.get(answerId)?.events.length ?? 0);
-  useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const read = () => {
-      timer = undefined;
-      setCount(recordings.get(answerId)?.events.length ?? 0);
-    };
-    const left = recordings.subscribe(() => {
-      timer ??= setTimeout(read, EVERY_MS);
-    });
-    return () => {
-      left();
-      clearTimeout(timer);
-    };
-  }, [answerId]);
-  return count;
 }

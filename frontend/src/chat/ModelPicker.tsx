@@ -1,22 +1,26 @@
 // Which model answers. What is not ready can be chosen too: it may be by the time one sends.
 
+import { memo } from "react";
 import { Button, Label, ListBox, ListBoxItem, Popover, Select, SelectValue } from "react-aria-components";
 import { type ModelChoice, useModels } from "../app/models";
 import { useWords } from "../i18n/language";
 import { Icon } from "../ui/Icon";
-import type { Conversation } from "./conversation";
-import { changeSettings, useSettings } from "./settings";
+import { changeSettings } from "./settings";
 
-export function ModelPicker({ conversation }: { readonly conversation: Conversation | undefined }) {
+interface Props {
+  readonly conversationId: string | undefined;
+  readonly chosen: string | null;
+}
+
+/** Kept as it is while the conversation grows: a list box that is drawn anew costs a commit of its own. */
+export const ModelPicker = memo(function ModelPicker({ conversationId, chosen }: Props) {
   const { model: words } = useWords();
-  const { model } = useSettings(conversation);
-  const known = useModels();
-  const models = withChosen(known, model);
-  const shown = model ?? models[0]?.id ?? null;
+  const models = withChosen(useModels(), chosen);
+  const shown = chosen ?? models[0]?.id ?? null;
   return (
     <Select
       value={shown}
-      onChange={(key) => changeSettings(conversation, { model: key === null ? null : String(key) })}
+      onChange={(key) => changeSettings(conversationId, { model: key === null ? null : String(key) })}
     >
       <Label className="sr">{words.label}</Label>
       <Button className="b quiet pick">
@@ -30,7 +34,7 @@ export function ModelPicker({ conversation }: { readonly conversation: Conversat
       </Popover>
     </Select>
   );
-}
+});
 
 function Choice({ choice }: { readonly choice: ModelChoice }) {
   const { ready } = useWords();

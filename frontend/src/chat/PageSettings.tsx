@@ -31,7 +31,7 @@ function WhenLost({ conversation }: { readonly conversation: Conversation | unde
         className="in"
         value={onDisconnect}
         onChange={(event) =>
-          changeSettings(conversation, { onDisconnect: event.target.value as OnDisconnect })
+          changeSettings(conversation?.id, { onDisconnect: event.target.value as OnDisconnect })
         }
       >
         {WAYS.map((way) => (

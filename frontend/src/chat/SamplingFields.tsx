@@ -87,5 +87,5 @@ function changeSampling(
   change: { readonly [Name in keyof Sampling]: number | undefined },
 ): void {
   const all = Object.entries({ ...sampling, ...change }).filter(([, value]) => value !== undefined);
-  changeSettings(conversation, { sampling: Object.fromEntries(all) });
+  changeSettings(conversation?.id, { sampling: Object.fromEntries(all) });
 }

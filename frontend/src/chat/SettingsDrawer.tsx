@@ -27,10 +27,11 @@ export function SettingsDrawer() {
   if (!isOpen) return null;
   return (
     <Drawer side="right" modal={!isWide} label={settings.title} onClose={close}>
-      <header>
+      {/* No header and footer: outside of main these would be the page's. */}
+      <div className="head">
         <h2 className="grow">{settings.title}</h2>
         <IconButton icon="x" label={settings.close} onClick={close} />
-      </header>
+      </div>
       <div className="body">
         <Instructions conversation={conversation} />
         <SamplingFields key={conversation?.id ?? "new"} conversation={conversation} />
@@ -55,7 +56,7 @@ function Instructions({ conversation }: { readonly conversation: Conversation | 
         rows={3}
         placeholder={words.systemHint}
         value={system}
-        onChange={(event) => changeSettings(conversation, { system: event.target.value })}
+        onChange={(event) => changeSettings(conversation?.id, { system: event.target.value })}
       />
     </label>
   );
@@ -64,7 +65,7 @@ function Instructions({ conversation }: { readonly conversation: Conversation | 
 function Foot({ conversation }: { readonly conversation: Conversation }) {
   const { settings } = useWords();
   return (
-    <footer>
+    <div className="foot">
       <Button kind="quiet" icon="save" onClick={() => exportAs(conversation, "md")}>
         Markdown
       </Button>
@@ -75,6 +76,6 @@ function Foot({ conversation }: { readonly conversation: Conversation }) {
       <Button kind="danger" icon="trash" onClick={() => remove(conversation, true)}>
         {settings.delete}
       </Button>
-    </footer>
+    </div>
   );
 }

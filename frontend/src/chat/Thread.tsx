@@ -10,6 +10,7 @@ import { ConversationMenu } from "./ConversationMenu";
 import type { Conversation, Turn } from "./conversation";
 import { Empty } from "./Empty";
 import { ModelPicker } from "./ModelPicker";
+import { useSettings } from "./settings";
 import { TitleField } from "./TitleField";
 import { TurnView } from "./TurnView";
 import { useStick } from "./useStick";
@@ -67,6 +68,7 @@ export function Thread({ conversation }: Props) {
 
 function Head({ conversation }: Props) {
   const { list } = useWords();
+  const { model } = useSettings(conversation);
   const [isRenaming, setRenaming] = useState(false);
   const done = (title: string | null) => {
     setRenaming(false);
@@ -81,7 +83,7 @@ function Head({ conversation }: Props) {
       ) : (
         <h1 className="grow">{conversation ? titleOf(conversation) : list.new}</h1>
       )}
-      <ModelPicker conversation={conversation} />
+      <ModelPicker conversationId={conversation?.id} chosen={model} />
       {conversation && (
         <ConversationMenu
           className="only-desk"

@@ -61,7 +61,7 @@ function Failed({ conversation, turn, answer, onEdit }: Props) {
   const again = () => askAgain(conversation, turn);
   const tryOther = () => {
     if (!other) return;
-    changeSettings(conversation, { model: other.id });
+    changeSettings(conversation.id, { model: other.id });
     again();
   };
   return (

@@ -63,10 +63,12 @@ function sentence(wait: Wait | null, { answer }: Words): string {
 function useSlow(isCounting: boolean): boolean {
   const [isSlow, setSlow] = useState(false);
   useEffect(() => {
-    setSlow(false);
     if (!isCounting) return;
     const timer = setTimeout(() => setSlow(true), METER_MS);
-    return () => clearTimeout(timer);
+    return () => {
+      clearTimeout(timer);
+      setSlow(false);
+    };
   }, [isCounting]);
   return isSlow;
 }

@@ -103,7 +103,7 @@ export class Following {
   }
 
   async #verified(last: Last): Promise<Verified> {
-    if (this.run.verified !== "unknown") return this.run.verified;
+    if (this.run.verified !== "unknown" || !this.#answer.text) return this.run.verified;
     return (await digest(this.#answer.text)) === last.sha256 ? "verified" : "mismatch";
   }
 

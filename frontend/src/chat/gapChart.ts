@@ -66,5 +66,6 @@ function niceUnit(longest: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, longest)));
   const lead = longest / power;
   if (lead >= 5) return 5 * power;
+  if (lead >= 4) return 2 * power;
   return lead >= 2 ? power : Math.max(1, power / 2);
 }

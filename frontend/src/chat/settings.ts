@@ -11,7 +11,7 @@ export function useSettings(conversation: Conversation | undefined): Settings {
   return conversation?.settings ?? draft;
 }
 
-export function changeSettings(conversation: Conversation | undefined, change: Partial<Settings>): void {
+export function changeSettings(conversationId: string | undefined, change: Partial<Settings>): void {
   setDraftSettings(change);
-  if (conversation) store.edit(conversation.id, withSettings(change));
+  if (conversationId) store.edit(conversationId, withSettings(change));
 }

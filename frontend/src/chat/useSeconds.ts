@@ -6,12 +6,12 @@ import { useEffect, useState } from "react";
 export function useSeconds(at: number | null): number {
   const [left, setLeft] = useState(() => secondsTo(at));
   useEffect(() => {
-    setLeft(secondsTo(at));
     if (at === null) return;
+    setLeft(secondsTo(at));
     const timer = setInterval(() => setLeft(secondsTo(at)), 250);
     return () => clearInterval(timer);
   }, [at]);
-  return left;
+  return at === null ? 0 : left;
 }
 
 function secondsTo(at: number | null): number {

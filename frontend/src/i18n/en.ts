@@ -12,12 +12,9 @@ export const en = {
     theme: "Light or dark",
     settings: "Settings",
     conversations: "Conversations",
-    toContent: "Skip to the conversation",
   },
   ready: {
     models: (n: number) => `${counted(n, "model", "models")} ready`,
-    starting: (model: string) => `${model} is starting`,
-    notReady: (model: string) => `${model} is not ready`,
     down: "engine down",
     unreachable: "server not reachable",
     checking: "checking",
@@ -51,7 +48,6 @@ export const en = {
   model: {
     label: "Model",
     loading: "no model",
-    automatic: "default model",
     none: "No model is ready. The engine may still be starting.",
   },
   thread: {
@@ -139,11 +135,9 @@ export const en = {
   failed: {
     safe: (n: number) => `The ${counted(n, "event", "events")} above ${n === 1 ? "is" : "are"} safe. `,
     again: "Try again",
-    againIn: (s: number) => `Try again · ${number(s)} s`,
     use: (model: string) => `Use ${model}`,
     copy: "Copy details",
     askAgain: "Ask again",
-    keep: "Keep what is here",
   },
   errors: errorsEn,
   panel: {

@@ -15,12 +15,9 @@ export const ja: Words = {
     theme: "明暗を切り替える",
     settings: "設定",
     conversations: "会話一覧",
-    toContent: "会話へ移動",
   },
   ready: {
     models: (n) => `モデル${number(n)}件が稼働中`,
-    starting: (model) => `${model}を起動中`,
-    notReady: (model) => `${model}は準備中`,
     down: "エンジン停止",
     unreachable: "サーバーに接続できません",
     checking: "確認中",
@@ -54,7 +51,6 @@ export const ja: Words = {
   model: {
     label: "モデル",
     loading: "モデルなし",
-    automatic: "既定のモデル",
     none: "稼働中のモデルがありません。エンジンの起動を待っているかもしれません。",
   },
   thread: {
@@ -132,11 +128,9 @@ export const ja: Words = {
   failed: {
     safe: (n) => `上の${number(n)}イベントは保存されています。`,
     again: "再試行",
-    againIn: (s) => `再試行・${number(s)}秒後`,
     use: (model) => `${model}を使う`,
     copy: "詳細をコピー",
     askAgain: "もう一度質問",
-    keep: "このまま残す",
   },
   errors: errorsJa,
   panel: {
