@@ -48,7 +48,11 @@ def cluster() -> dict[str, Any]:
 def test_nothing_of_nginx_buffers_or_compresses_a_stream():
     assert directives("proxy_buffering") == ["off"]
     assert directives("proxy_request_buffering") == ["off"]
-    assert directives("gzip") == ["off"]
+    assert directives("gzip") == ["off", "on"]
+    compressed = re.findall(r"location ([^{]+) \{(?:[^{}]|\{[^{}]*\})*?\bgzip\s+on;", NGINX)
+    assert compressed == ["/"], "files only"
+    (files,) = re.findall(r"location / \{((?:[^{}]|\{[^{}]*\})*)\}", NGINX)
+    assert "_pass" not in files
 
 
 def test_nothing_of_envoy_buffers_or_compresses_a_stream_B62():

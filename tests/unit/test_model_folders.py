@@ -274,5 +274,5 @@ def test_a_model_that_is_not_installed_is_told(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_file_that_does_not_exist_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"a\.gguf does not exist$"):
+    with pytest.raises(ModelError, match=r"a\.gguf is no file$"):
         resolve.resolve(str(tmp_path / "a.gguf"), str(tmp_path))
