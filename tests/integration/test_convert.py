@@ -227,7 +227,7 @@ def test_an_error_is_one_line(tmp_path: Path, data: bytes, words: str) -> None:
 def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     told = convert(tmp_path, tmp_path / "a.gguf")
 
-    assert told.stderr == f"polystream convert: {tmp_path / 'a.gguf'} does not exist\n"
+    assert told.stderr == f"polystream convert: {tmp_path / 'a.gguf'} is no file\n"
     assert (told.returncode, told.stdout) == (1, "")
 
 
