@@ -17,5 +17,11 @@ export default defineConfig({
     reportCompressedSize: false,
   },
   server: { proxy: Object.fromEntries(served.map((path) => [path, { target: door, ws: true }])) },
-  test: { environment: "happy-dom", include: ["src/**/*.test.ts", "src/**/*.test.tsx"], restoreMocks: true },
+  test: {
+    environment: "happy-dom",
+    include: ["src/**/*.test.ts", "src/**/*.test.tsx"],
+    restoreMocks: true,
+    // Node's own EventSource, for tests without a browser.
+    execArgv: ["--experimental-eventsource"],
+  },
 });

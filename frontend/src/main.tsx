@@ -17,6 +17,7 @@ import "./styles/markdown.css";
 import "./styles/side.css";
 import "./styles/panel.css";
 import "./styles/drawer.css";
+import "./styles/narrow.css";
 
 applyToDocument();
 

@@ -74,7 +74,5 @@ function sentence(state: Readiness, { ready }: Words): string {
   if (state.status === "unreachable") return ready.unreachable;
   const good = state.models.filter((model) => model.state === "ready").length;
   if (state.status === "ready" && good > 0) return ready.models(good);
-  const [first] = state.models;
-  if (!first || first.state === "down") return ready.down;
-  return first.state === "starting" || first.state === "loading" ? ready.starting(first.id) : ready.down;
+  return ready.down;
 }

@@ -57,6 +57,13 @@ describe("an answer in one piece", () => {
     expect(heldBack(0, atOnce, others)).toEqual({ kind: "whole", afterMs: 7040 });
   });
 
+  test("a machine that stalls now and then does not hide it", () => {
+    const uneven = evenly(280, 25)
+      .map((time, n) => (n % 5 < 2 ? Math.ceil(time / 100) * 100 : time))
+      .sort((a, b) => a - b);
+    expect(heldBack(0, atOnce, [uneven])).toEqual({ kind: "whole", afterMs: 7040 });
+  });
+
   test("a fast engine gives everything at once over every protocol", () => {
     expect(heldBack(0, atOnce, [atOnce, atOnce])).toBeNull();
   });

@@ -12,7 +12,7 @@ const SHARE = 0.8;
 const SILENCES = 3;
 /** Of the time of the bursts so much must be silence. A fast engine that pauses now and then spends it on events. */
 const SILENT_SHARE = 0.5;
-/** So many events over another protocol, before the first one over this, say that this one was held back. */
+/** So many events one by one over another protocol, before the first over this, say that this one was held back. */
 const AHEAD = 20;
 
 /** `bursts`: they come so many milliseconds apart. `whole`: the answer came in one piece, so long after the request. */
@@ -49,8 +49,8 @@ export function heldBack(
   if (first === undefined || times.length < AHEAD) return null;
   if (!agree(countsOf(times).together, Math.max(0, last - JUDGED), last)) return null;
   const ahead = others.some((other) => {
-    const before = other.filter((time) => time < first - SILENCE_MS);
-    return before.length >= AHEAD && agree(countsOf(before).even, 0, before.length - 1);
+    const { even } = countsOf(other.filter((time) => time < first - SILENCE_MS));
+    return (even.at(-1) ?? 0) >= AHEAD;
   });
   return ahead ? { kind: "whole", afterMs: first - startedAt } : null;
 }

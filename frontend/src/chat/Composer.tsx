@@ -50,7 +50,7 @@ export function Composer({ conversation, edited, suggested, onSubmit, onCancel }
         >
           <Field
             text={text}
-            isFresh={Boolean(edited || suggested)}
+            isFresh={Boolean(edited || suggested || !conversation)}
             onChange={change}
             onSend={submit}
             onEscape={onCancel}
@@ -58,7 +58,7 @@ export function Composer({ conversation, edited, suggested, onSubmit, onCancel }
           <div className="row">
             <Protocol running={running} />
             <span className="grow" />
-            {running && !edited ? <Running answer={running} /> : <Send isEmpty={!text.trim()} />}
+            {running && !edited ? <Running answer={running} /> : <Send />}
           </div>
         </form>
         <p className="hint">{running ? composer.switch : composer.keys}</p>
@@ -82,7 +82,8 @@ function Field({ text, isFresh, onChange, onSend, onEscape }: FieldProps) {
   const ref = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
     const field = ref.current;
-    if (!field || !isFresh) return;
+    // On a touch screen the keyboard would cover what one came to read.
+    if (!field || !isFresh || !matchMedia("(hover: hover)").matches) return;
     field.focus();
     field.setSelectionRange(field.value.length, field.value.length);
   }, [isFresh]);
@@ -125,10 +126,10 @@ function Protocol({ running }: { readonly running: Answer | null }) {
   );
 }
 
-function Send({ isEmpty }: { readonly isEmpty: boolean }) {
+function Send() {
   const { composer } = useWords();
   return (
-    <Button kind="main" icon="up" type="submit" aria-disabled={isEmpty}>
+    <Button kind="main" icon="up" type="submit">
       {composer.send}
     </Button>
   );

@@ -67,7 +67,12 @@ function Figure(props: { readonly name: string; readonly value: number | null; r
       <dt>{props.name}</dt>
       <dd>
         {props.value === null ? "–" : props.value.toLocaleString(lang)}
-        {props.value !== null && props.unit && <small> {props.unit}</small>}
+        {props.value !== null && props.unit && (
+          <>
+            {" "}
+            <small>{props.unit}</small>
+          </>
+        )}
       </dd>
     </div>
   );

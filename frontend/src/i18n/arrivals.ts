@@ -26,11 +26,7 @@ export const ARRIVAL_WORDS: Readonly<Record<Lang, ArrivalWords>> = {
       const one = held.length === 1;
       return {
         what: `A proxy is buffering the ${names} ${one ? "stream" : "streams"}.`,
-        more: `${one ? "Its" : "Their"} ${inWords(held[0])}${evenInWords(even.length, streams.length)}. ${
-          one
-            ? "Set proxy_buffering off, and gzip off, on that route."
-            : "Set proxy_buffering off, and gzip off, on these routes."
-        }`,
+        more: `${one ? "Its" : "Their"} ${inWords(held[0])}${evenInWords(even.length, streams.length)}. Set ${cureFor(held, "and")} off on ${one ? "that route" : "these routes"}.`,
       };
     },
     arrivals: (streams) => {
@@ -53,12 +49,11 @@ export const ARRIVAL_WORDS: Readonly<Record<Lang, ArrivalWords>> = {
   },
   ja: {
     buffering: (streams) => {
-      const { held, even } = parted(streams);
+      const { held } = parted(streams);
       if (held.length === 0) return null;
-      const rest = even.length > 0 ? "ほかのプロトコルでは一つずつ届いています。" : "";
       return {
         what: `途中のプロキシが${list("ja", held)}ストリームをバッファリングしています。`,
-        more: `${inJapanese(held[0])}${rest}この経路に proxy_buffering off と gzip off を設定してください。`,
+        more: `${inJapanese(held[0])}この経路に ${cureFor(held, "と")} off を設定してください。`,
       };
     },
     arrivals: (streams) => {
@@ -117,6 +112,11 @@ function inJapanese(stream: Held | undefined): string {
 function placedInJapanese({ how }: Held): string {
   if (how.kind === "whole") return `${seconds(how.afterMs)}秒後に一度に到着`;
   return `約${Math.round(how.apartMs / 10) * 10} ms間隔でまとまって到着`;
+}
+
+/** nginx's words: what comes in one piece may be held by its gzip, too. */
+function cureFor(held: readonly Held[], and: string): string {
+  return held.some(({ how }) => how.kind === "whole") ? `proxy_buffering ${and} gzip` : "proxy_buffering";
 }
 
 function byteFigures(streams: readonly { readonly name: string; readonly bytes: number | null }[]): string[] {

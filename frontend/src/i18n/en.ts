@@ -25,10 +25,7 @@ export const en = {
     store: "Store",
     storeOk: (kind: string) => `${kind}, answers`,
     storeDown: (kind: string) => `${kind}, does not answer`,
-    state: { ready: "ready", starting: "starting", loading: "loading", down: "down" } as Record<
-      string,
-      string
-    >,
+    state: { ready: "ready", unavailable: "not ready", down: "down" } as Record<string, string>,
     checkedEvery: "Checked every 10 seconds.",
   },
   list: {

@@ -28,7 +28,7 @@ export const ja: Words = {
     store: "ストア",
     storeOk: (kind) => `${kind}、応答あり`,
     storeDown: (kind) => `${kind}、応答なし`,
-    state: { ready: "稼働中", starting: "起動中", loading: "読み込み中", down: "停止" },
+    state: { ready: "稼働中", unavailable: "停止中", down: "停止" },
     checkedEvery: "10秒ごとに確認します。",
   },
   list: {

@@ -43,12 +43,17 @@ const KEYWORDS = new Set(
 
 const STRING = /"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|`(?:[^`\\]|\\.)*`?/.source;
 const NUMBER = /\b0x[\da-f]+\b|\b\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?(?:ms|s|m|h|d|k|px|rem|em|%)?\b/.source;
+/** Not taken apart. */
+const URL_LIKE = /\b[a-z]+:\/\/[^\s;,'")\]}]*/.source;
 const WORD = /[\p{L}_$][\p{L}\p{N}_$]*/u.source;
 
 /** The pieces of a line; joined they are the line. */
 export function highlight(line: string, language: string): readonly Piece[] {
   if (PLAIN.has(language)) return [{ kind: null, text: line }];
-  const pattern = new RegExp(`(${comment(language)}.*)|(${STRING})|(${NUMBER})|(${WORD})`, "giu");
+  const pattern = new RegExp(
+    `(?:${URL_LIKE})|(${comment(language)}.*)|(${STRING})|(${NUMBER})|(${WORD})`,
+    "giu",
+  );
   const pieces: Piece[] = [];
   let at = 0;
   for (const found of line.matchAll(pattern)) {
@@ -64,6 +69,7 @@ function kindOf(found: RegExpMatchArray, line: string, language: string): Kind {
   if (found[1] !== undefined) return "c";
   if (found[2] !== undefined) return "s";
   if (found[3] !== undefined) return "n";
+  if (found[4] === undefined) return null;
   if (DIRECTIVES.has(language)) return line.slice(0, found.index).trim() === "" ? "k" : null;
   return KEYWORDS.has(language === "sql" ? found[0].toLowerCase() : found[0]) ? "k" : null;
 }

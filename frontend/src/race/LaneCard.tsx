@@ -77,7 +77,8 @@ function Figure({ name, value, unit }: { name: string; value: string | null; uni
     <div>
       <dt>{name}</dt>
       <dd>
-        {value === null ? "–" : value} {value !== null && <small>{unit}</small>}
+        {value === null ? "–" : `${value} `}
+        {value !== null && <small>{unit}</small>}
       </dd>
     </div>
   );

@@ -13,9 +13,11 @@ import { Broken, type Frame, type Options, Refused, type Transport } from "./tra
 
 const FRAME_HEAD = 5;
 const TRAILERS = 0x80;
-/** Statuses that say, without one of our codes, that asking again is useless. All others are a broken connection. */
+/**
+ * Statuses that say, without one of our codes, that asking again is useless. All others are a broken connection:
+ * connect itself calls an answer that was cut in the middle of a frame InvalidArgument.
+ */
 const FINAL: Readonly<Partial<Record<Code, string>>> = {
-  [Code.InvalidArgument]: "invalid_request",
   [Code.Unimplemented]: "invalid_request",
   [Code.Unauthenticated]: "unauthenticated",
   [Code.PermissionDenied]: "forbidden",
