@@ -52,6 +52,13 @@ export class Recordings {
     this.#changed();
   }
 
+  /** Asked anew from the start: the events of the log before do not count; what was on the wire was. */
+  restart(id: string): void {
+    const recording = this.#byId.get(id);
+    if (recording) recording.events.length = 0;
+    this.#changed();
+  }
+
   frame(id: string, frame: Frame): void {
     this.#byId.get(id)?.frames.push(frame);
     this.#changed();

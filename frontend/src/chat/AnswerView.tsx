@@ -1,95 +1,48 @@
-// An answer: its parts along the rail, what went wrong, and its figures. Only this is drawn anew each frame.
+// An answer: its text, what went wrong, and its figures. Only this is drawn anew each frame.
 
-import { useMemo, useRef } from "react";
+import { lazy, Suspense } from "react";
 import { useWords } from "../i18n/language";
-import { Blocks } from "../markdown/blocks";
-import { MarkdownBlock } from "../markdown/MarkdownBlock";
-import { Icon } from "../ui/Icon";
-import { type Answer, type Conversation, lastProtocol, type Turn } from "./conversation";
+import { type Conversation, lastProtocol, type Turn } from "./conversation";
 import { Extras } from "./Extras";
 import { Foot } from "./Foot";
 import type { Live } from "./following";
-import { type Part, partsOf } from "./parts";
-import { SeamLine } from "./SeamLine";
 import { useLive } from "./service";
 import { Trouble } from "./Trouble";
 import { Waiting } from "./Waiting";
 
+// Asked for at once, so that it is there when the first word is.
+const body = import("./AnswerBody");
+const AnswerBody = lazy(async () => ({ default: (await body).AnswerBody }));
+
 interface Props {
   readonly conversation: Conversation;
   readonly turn: Turn;
+  readonly onEdit: (turn: Turn) => void;
 }
 
-export function AnswerView({ conversation, turn }: Props) {
+export function AnswerView({ conversation, turn, onEdit }: Props) {
   const { thread } = useWords();
   const live = useLive(turn.answer);
   const { answer } = live;
-  const isRunning = answer.state === "running";
   return (
-    <article className="a" aria-label={thread.assistant} aria-busy={isRunning}>
+    <article className="a" aria-label={thread.assistant} aria-busy={answer.state === "running"}>
       <Extras answer={answer} />
-      <Body live={live} />
-      <Trouble conversation={conversation} turn={turn} answer={answer} />
+      <Suspense fallback={<Plain live={live} />}>
+        <AnswerBody live={live} />
+      </Suspense>
+      <Trouble conversation={conversation} turn={turn} answer={answer} onEdit={onEdit} />
       <Foot conversation={conversation} turn={turn} live={live} />
     </article>
   );
 }
 
-function Body({ live }: { readonly live: Live }) {
-  const { answer: words } = useWords();
-  const { answer, phase } = live;
-  const isRunning = answer.state === "running";
-  const parts = useParts(answer);
-  if (parts.length === 0) {
-    if (isRunning) return <Waiting live={live} />;
-    const isMute = answer.state === "finished" && !answer.refusal && answer.toolCalls.length === 0;
-    return isMute ? (
-      <div className="part" data-p={lastProtocol(answer)}>
-        <p className="wait">
-          <Icon name="info" />
-          {words.empty}
-        </p>
-      </div>
-    ) : null;
-  }
-  return parts.map((part, index) => (
-    <PartView
-      key={part.key}
-      part={part}
-      caret={isRunning && index === parts.length - 1 ? lastProtocol(answer) : null}
-      isWaiting={isRunning && index === parts.length - 1 && phase !== "streaming"}
-    />
-  ));
-}
-
-interface PartProps {
-  readonly part: Part;
-  /** The hue of the caret, where it stands in this part. */
-  readonly caret: string | null;
-  /** Between two connections: the rail has a gap until the next event. */
-  readonly isWaiting: boolean;
-}
-
-function PartView({ part, caret, isWaiting }: PartProps) {
-  const last = part.blocks.length - 1;
+/** Until the Markdown is loaded. */
+function Plain({ live }: { readonly live: Live }) {
+  const { answer } = live;
+  if (!answer.text) return answer.state === "running" ? <Waiting live={live} /> : null;
   return (
-    <>
-      {part.seam && <SeamLine seam={part.seam} />}
-      {part.blocks.length > 0 && (
-        <div className={isWaiting ? "part md gap" : "part md"} data-p={part.protocol}>
-          {part.blocks.map(({ start, source }, index) => (
-            <MarkdownBlock key={start} source={source} live={index === last ? caret : null} />
-          ))}
-        </div>
-      )}
-    </>
+    <div className="part md plain" data-p={lastProtocol(answer)}>
+      {answer.text}
+    </div>
   );
-}
-
-function useParts(answer: Answer): readonly Part[] {
-  const blocks = useRef<Blocks>(null);
-  blocks.current ??= new Blocks();
-  const { of } = blocks.current;
-  const { text, protocol, seams } = answer;
-  return useMemo(() => partsOf(of(text), seams, protocol), [of, text, seams, protocol]);
 }

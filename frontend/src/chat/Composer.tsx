@@ -48,13 +48,7 @@ export function Composer({ conversation, edited, suggested, onSubmit, onCancel }
             submit();
           }}
         >
-          <Field
-            text={text}
-            isFresh={Boolean(edited || suggested || !conversation)}
-            onChange={change}
-            onSend={submit}
-            onEscape={onCancel}
-          />
+          <Field text={text} onChange={change} onSend={submit} onEscape={onCancel} />
           <div className="row">
             <Protocol running={running} />
             <span className="grow" />
@@ -69,24 +63,22 @@ export function Composer({ conversation, edited, suggested, onSubmit, onCancel }
 
 interface FieldProps {
   readonly text: string;
-  /** Filled by us just now: the reader goes on in it. */
-  readonly isFresh: boolean;
   readonly onChange: (text: string) => void;
   readonly onSend: () => void;
   readonly onEscape: () => void;
 }
 
-function Field({ text, isFresh, onChange, onSend, onEscape }: FieldProps) {
+function Field({ text, onChange, onSend, onEscape }: FieldProps) {
   const { composer } = useWords();
   const id = useId();
   const ref = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
     const field = ref.current;
     // On a touch screen the keyboard would cover what one came to read.
-    if (!field || !isFresh || !matchMedia("(hover: hover)").matches) return;
+    if (!field || !matchMedia("(hover: hover)").matches) return;
     field.focus();
     field.setSelectionRange(field.value.length, field.value.length);
-  }, [isFresh]);
+  }, []);
   return (
     <>
       <label className="sr" htmlFor={id}>

@@ -17,7 +17,9 @@ export function Connections({ answer }: { readonly answer: Answer }) {
           <li key={index} data-p={connection.protocol}>
             <Mark protocol={connection.protocol} />
             <b>{PROTOCOL_NAMES[connection.protocol]}</b> <span>{range(connection, words)}</span>
-            <p>{history(connection, index > 0, words)}</p>
+            <p>
+              {history(connection, { isResumed: index > 0, isLast: index === connections.length - 1 }, words)}
+            </p>
           </li>
         ))}
       </ol>
@@ -29,8 +31,19 @@ function range({ firstSeq, lastSeq }: PastConnection, { panel }: Words): string 
   return firstSeq === null || lastSeq === null ? panel.noEvent : panel.range(firstSeq, lastSeq);
 }
 
+interface Place {
+  readonly isResumed: boolean;
+  readonly isLast: boolean;
+}
+
 /** How it came, while it lasts; how it went, afterwards. */
-function history({ ms, firstMs, end }: PastConnection, isResumed: boolean, { panel }: Words): string {
+function history(
+  { ms, firstMs, end }: PastConnection,
+  { isResumed, isLast }: Place,
+  { panel }: Words,
+): string {
+  // Nobody could note its end: it went with its page.
+  if (end === null && !isLast) return panel.lasted(ms, panel.ends.left);
   if (isResumed && firstMs !== null && (end === null || end === "last")) return panel.resumed(firstMs);
   return end == null ? panel.firstConnection : panel.lasted(ms, panel.ends[end]);
 }

@@ -50,7 +50,7 @@ function Line({ live }: { readonly live: Live }) {
       <Route protocols={routeOf(answer)} />
       {first !== null && <li>{words.firstToken(first)}</li>}
       {speed !== null && <li>{words.rate(speed)}</li>}
-      {answer.position >= 0 && <li>{words.events(answer.position + 1)}</li>}
+      {answer.firstAt !== null && <li>{words.events(answer.position + 1)}</li>}
       {isOpen(answer) ? <Reconnecting live={live} /> : <Ending answer={answer} />}
     </Figures>
   );

@@ -4,7 +4,7 @@ import { href } from "../app/routes";
 import { useWords } from "../i18n/language";
 import { Icon } from "../ui/Icon";
 import { Connections } from "./Connections";
-import type { Answer } from "./conversation";
+import { type Answer, isOpen } from "./conversation";
 import { Gaps } from "./Gaps";
 import { firstMs, rate } from "./reduce";
 import { useSlowly } from "./useSlowly";
@@ -31,8 +31,14 @@ function Facts({ answer: stored }: { readonly answer: Answer }) {
   const { panel } = useWords();
   const answer = useSlowly(stored);
   const events = answer.position + 1;
-  if (events === 0) {
-    return <p className="none">{answer.state === "failed" ? panel.failedAtOnce : panel.none}</p>;
+  if (answer.firstAt === null && answer.state !== "failed") return <p className="none">{panel.none}</p>;
+  if (answer.firstAt === null) {
+    return (
+      <>
+        <p className="none">{panel.failedAtOnce}</p>
+        <Ids answer={answer} />
+      </>
+    );
   }
   return (
     <>
@@ -84,7 +90,7 @@ function Ids({ answer }: { readonly answer: Answer }) {
   const digest = {
     verified: panel.digestOk,
     mismatch: panel.digestBad,
-    unknown: answer.state === "running" ? panel.digestLater : panel.digestUnknown,
+    unknown: isOpen(answer) ? panel.digestLater : panel.digestUnknown,
   }[answer.verified];
   return (
     <section>

@@ -15,6 +15,7 @@ interface Props {
   readonly conversation: Conversation;
   readonly turn: Turn;
   readonly answer: Answer;
+  readonly onEdit: (turn: Turn) => void;
 }
 
 export function Trouble(props: Props) {
@@ -51,8 +52,8 @@ function Busy({ answer }: { readonly answer: Answer }) {
   );
 }
 
-function Failed({ conversation, turn, answer }: Props) {
-  const { errors, failed } = useWords();
+function Failed({ conversation, turn, answer, onEdit }: Props) {
+  const { errors, failed, thread } = useWords();
   const code = answer.failure?.code ?? "unknown";
   const said = errors[code] ?? errors.unknown;
   const other = useModels().find(({ id, state }) => state === "ready" && id !== answer.model);
@@ -70,9 +71,15 @@ function Failed({ conversation, turn, answer }: Props) {
       code={[code, answer.streamId].filter(Boolean).join(" · ")}
       actions={
         <>
-          <Button kind="line" icon="redo" onClick={again}>
-            {failed.again}
-          </Button>
+          {NEEDS_WORDS.has(code) ? (
+            <Button kind="line" icon="edit" onClick={() => onEdit(turn)}>
+              {thread.edit}
+            </Button>
+          ) : (
+            <Button kind="line" icon="redo" onClick={again}>
+              {failed.again}
+            </Button>
+          )}
           {other && (
             <Button kind="line" onClick={tryOther}>
               {failed.use(other.id)}
@@ -84,12 +91,15 @@ function Failed({ conversation, turn, answer }: Props) {
         </>
       }
     >
-      {answer.text && `${failed.safe(events)} `}
+      {answer.text && failed.safe(events)}
       {said?.todo}
       {SAYS_WHY.has(code) && <small>{answer.failure?.message}</small>}
     </Notice>
   );
 }
+
+/** Codes that the same message would meet again. */
+const NEEDS_WORDS = new Set(["context_length_exceeded", "too_large", "content_filter", "invalid_request"]);
 
 /** Codes of which the server's own words say what is wrong. */
 const SAYS_WHY = new Set(["invalid_request", "upstream_error", "content_filter", "unknown"]);
@@ -108,7 +118,7 @@ function Lost({ conversation, turn, answer }: Props) {
         </Button>
       }
     >
-      {answer.text && `${failed.safe(events)} `}
+      {answer.text && failed.safe(events)}
       {errors.position_lost?.todo}
     </Notice>
   );

@@ -25,7 +25,7 @@ export const TurnView = memo(function TurnView({ conversation, turn, onEdit }: P
         </article>
       </div>
       <Omitted turn={turn} />
-      <AnswerView conversation={conversation} turn={turn} />
+      <AnswerView conversation={conversation} turn={turn} onEdit={onEdit} />
     </>
   );
 });

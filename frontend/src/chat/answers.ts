@@ -181,6 +181,7 @@ export class Answers {
     const { conversation, turn } = found;
     const answer: Answer = { ...running.live.answer, state: "running", resendAt: null, failure: null };
     this.recordings.add(answer.id, turn.ask);
+    this.recordings.restart(answer.id);
     running.live = { ...running.live, answer };
     this.#keep(running);
     const request = requestFor(conversation, turn, answer.omitted);

@@ -35,6 +35,7 @@ export class Following {
   readonly #past: readonly PastConnection[];
   readonly #options: FollowingOptions;
   #seen = 0;
+  /** Nothing is shown any more. */
   #left = false;
 
   constructor(options: FollowingOptions) {
@@ -59,12 +60,14 @@ export class Following {
       this.#takeSeam(at);
       this.#answer = withEvent(this.#answer, event, performance.timeOrigin + at);
       this.#options.recordings.event(this.#answer.id, event, at);
+      // The end is shown by whoever decides what comes of it: a failure may be asked again without a word.
       if (isLast(event)) last = event;
-      this.#changed();
+      else this.#changed();
     }
-    this.#patch({ connections: this.#connections(), wait: null, ...this.#ending() });
+    const wasLeft = this.#left;
+    this.#left = true;
+    this.#patch({ connections: this.#connections(), wait: null, ...this.#ending(wasLeft) });
     if (last) this.#patch({ verified: await this.#verified(last) });
-    this.#show();
     return this.#answer;
   }
 
@@ -90,12 +93,12 @@ export class Following {
     return this.#answer.position >= 0 ? "reloaded" : null;
   }
 
-  #ending(): Partial<Answer> {
+  #ending(wasLeft: boolean): Partial<Answer> {
     const { phase, failure } = this.run;
     if (this.#answer.state !== "running") return {};
     if (phase === "finished") return { state: "finished" };
     if (phase === "lost") return { state: "lost", failure };
-    if (phase === "stopped") return this.#left ? {} : { state: "stopped" };
+    if (phase === "stopped") return wasLeft ? {} : { state: "stopped" };
     return { state: "failed", failure: failure ?? UNKNOWN };
   }
 

@@ -137,7 +137,7 @@ export const en = {
   sendNow: "Send now",
   cancelResend: "Do not send",
   failed: {
-    safe: (n: number) => `The ${counted(n, "event", "events")} above ${n === 1 ? "is" : "are"} safe.`,
+    safe: (n: number) => `The ${counted(n, "event", "events")} above ${n === 1 ? "is" : "are"} safe. `,
     again: "Try again",
     againIn: (s: number) => `Try again · ${number(s)} s`,
     use: (model: string) => `Use ${model}`,
@@ -153,7 +153,7 @@ export const en = {
     nothing: "Send a message: the figures of its answer appear here.",
     failedAfter: (n: number) =>
       `Failed after ${counted(n, "event", "events")}. They are kept; the text is marked incomplete.`,
-    failedAtOnce: "Failed before the first event.",
+    failedAtOnce: "Failed before the first word.",
     firstToken: "First token",
     rate: "Rate",
     rateUnit: "tok/s",
@@ -173,6 +173,7 @@ export const en = {
       switched: "switched by you",
       come_back: "the server asked to come back",
       broken: "lost",
+      left: "left with its page",
     },
     resumed: (ms: number) => `resumed after ${number(ms)} ms, no event lost`,
     firstConnection: "open",

@@ -32,7 +32,8 @@ const frames: readonly Frame[] = [
 ];
 const connections: readonly Connection[] = [
   { protocol: "sse", openedAt: 999, closedAt: 1200, lastSeq: 2, end: "dropped" },
-  { protocol: "websocket", openedAt: 1250, end: "last" },
+  // Ended later, so it is not what ended before its own beginning.
+  { protocol: "websocket", openedAt: 1249, closedAt: 1345, end: "broken" },
 ];
 
 const said = (row: Row) => {
@@ -48,7 +49,7 @@ test("heads join what was asked and answered, a cut says why and how long", () =
     "in text 1 null",
     "in text 2 26",
     "dropped after 2, 212 ms",
-    "websocket: WebSocket /v1/streams polystream.v1 · open · polystream.v1",
+    "websocket: GET /v1/streams · 101 · polystream.v1",
     "out follow null null",
     "in text 3 212",
     "in heartbeat null null",

@@ -2,6 +2,9 @@
 import type { Connection } from "../stream/run";
 import type { Frame, Protocol } from "../stream/transport";
 
+/** A connection's end may be noted a little after the next one's beginning. */
+const SAME_TURN_MS = 5;
+
 export type Filter = "all" | "text" | "notices" | "heartbeats";
 export const FILTERS: readonly Filter[] = ["all", "text", "notices", "heartbeats"];
 
@@ -37,29 +40,32 @@ export function rowsOf(
   connections: readonly Connection[],
   startedAt: number,
 ): Row[] {
-  const rows: (Row | { kind: "head"; protocol: Protocol; text: string })[] = [];
+  const rows: Row[] = [];
   let last: FrameRow | null = null;
-  let cut: { -readonly [K in keyof CutRow]: CutRow[K] } | null = null;
+  let open: CutRow | null = null; // A cut after which no event has come yet.
   for (const frame of frames) {
     if (frame.head !== undefined && !closes(frame)) {
-      if (frame.direction === "out" && opens(frame)) {
-        const end = last === null ? undefined : endBefore(connections, frame.at);
-        if (last !== null && end !== undefined && end !== "last") {
-          cut = { kind: "cut", end, after: last.seq, gapMs: null };
-          rows.push(cut);
-        }
-      }
+      const cut = cutBefore(frame, last, connections);
+      if (cut) rows.push(cut);
+      open = cut ?? open;
       addHead(rows, frame);
       if (frame.bytes.length === 0) continue;
     }
     const row = frameRow(frame, startedAt, last);
     rows.push(row);
     if (row.seq === null) continue;
-    if (cut) cut.gapMs = row.gapMs;
-    cut = null;
+    if (open) rows[rows.indexOf(open)] = { ...open, gapMs: row.gapMs };
+    open = null;
     last = row;
   }
   return rows;
+}
+
+/** A new connection's head, after events of another: what ended that one. */
+function cutBefore(head: Frame, last: FrameRow | null, connections: readonly Connection[]): CutRow | null {
+  if (head.direction === "in" || !opens(head) || last === null) return null;
+  const end = endBefore(connections, head.at);
+  return end === undefined || end === "last" ? null : { kind: "cut", end, after: last.seq, gapMs: null };
 }
 
 /** What a filter leaves: its frames, and the heads of connections that have some. */
@@ -125,19 +131,24 @@ function opens({ head }: Frame): boolean {
 }
 
 /** The call, and when it is there what was answered: POST /v1/streams · 200 · text/event-stream. */
-function addHead(rows: (Row | { kind: "head"; protocol: Protocol; text: string })[], frame: Frame): void {
-  const head = frame.head ?? "";
+function addHead(rows: Row[], frame: Frame): void {
+  const head = frame.protocol === "websocket" ? handshake(frame.head ?? "") : (frame.head ?? "");
   if (frame.direction === "out") {
     rows.push({ kind: "head", protocol: frame.protocol, text: head });
     return;
   }
-  const answer = head.replace(/^(\S+) /, "$1 · ");
   const asked = rows.findLastIndex((row) => row.kind === "head");
   const row = rows[asked];
   if (row?.kind !== "head" || row.protocol !== frame.protocol) return;
-  rows[asked] = { ...row, text: `${row.text} · ${answer}` };
+  rows[asked] = { ...row, text: `${row.text} · ${head.replace(/^(\S+) /, "$1 · ")}` };
 }
 
+/** What a browser does not show of a WebSocket's beginning is always the same (RFC 6455, section 4.1). */
+function handshake(head: string): string {
+  return head.replace(/^WebSocket (\S+).*/, "GET $1").replace(/^open\b/, "101");
+}
+
+/** Why the connection ended that closed last before a time. It closes in the turn in which the next one opens. */
 function endBefore(connections: readonly Connection[], at: number): Connection["end"] {
-  return connections.findLast(({ openedAt, end }) => end !== undefined && openedAt < at)?.end;
+  return connections.findLast(({ closedAt }) => closedAt !== undefined && closedAt <= at + SAME_TURN_MS)?.end;
 }
