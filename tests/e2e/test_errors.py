@@ -80,7 +80,7 @@ async def test_an_engine_that_dies_is_told_beside_the_composer_and_in_the_bar(se
     chat = Chat(page)
     await expect(page.get_by_role("button", name="1 model ready")).to_be_visible()
     await chat.ask("Hello")
-    await expect(chat.answer.get_by_role("alert")).to_contain_text("The 11 events above are safe.")
+    await expect(chat.answer.get_by_role("alert")).to_contain_text("The 12 events above are safe.")
     await page.reload()
     await expect(page.get_by_role("button", name="engine down")).to_be_visible()
     note = page.get_by_role("note").filter(has_text="The engine is not running.")
@@ -90,18 +90,18 @@ async def test_an_engine_that_dies_is_told_beside_the_composer_and_in_the_bar(se
     await expect(chat.answer).to_contain_text("incomplete")
 
 
-async def test_an_engine_that_nobody_started_is_waited_for_until_one_stops_waiting(
-    shared: Serve, visit: Open
-):
-    server = await shared(ENGINE_URL="http://127.0.0.1:9/v1", DEFAULT_MODEL=MODEL)
-    page = await visit((await server.front()).rest)
+async def test_a_question_to_an_engine_that_is_down_is_answered_by_what_to_do(serve: Serve, visit: Open):
+    async with Upstream() as engine:
+        server = await serve(ENGINE_URL=engine.url, DEFAULT_MODEL=MODEL)
+        front = await server.front()
+    page = await visit(front.rest)
     chat = Chat(page)
     await expect(page.get_by_role("button", name="engine down")).to_be_visible()
     await chat.ask("Hello")
-    await expect(chat.answer).to_contain_text("The engine is not running.")
-    if await chat.stop.is_visible():
-        await chat.stop.click()
-    await expect(chat.send).to_be_visible()
+    notice = chat.answer.get_by_role("alert")
+    await expect(notice).to_contain_text("The engine is not running. Start it, or pick another model.")
+    await expect(notice).to_contain_text("upstream_unavailable")
+    await expect(notice.get_by_role("button", name="Try again")).to_be_visible()
     await expect(chat.field).to_be_editable()
 
 
@@ -113,8 +113,9 @@ async def test_a_busy_engine_is_asked_again_after_a_countdown(
     page = await visit(front_relay.rest)
     chat = Chat(page)
     await chat.ask(f"stage {stage.key}")
-    countdown = re.compile(r"Too busy\. Sending again in \d+ seconds?\.")
-    await expect(chat.answer.get_by_role("note")).to_have_text(re.compile(countdown.pattern + ".*Send now.*"))
+    countdown = re.compile(r"Too busy\. Sending again in [12] seconds?\.")
+    await expect(chat.answer.get_by_role("note")).to_contain_text(countdown)
+    await expect(chat.answer.get_by_role("alert")).to_have_count(0)
     await expect(chat.answer).to_contain_text("Now I can.", timeout=AGAIN_MS)
     await chat.until_verified()
     assert len(stage.calls) == 2
