@@ -42,6 +42,24 @@ describe("bursts", () => {
     expect(burstsOf(even.map((time, n) => time + Math.floor(n / 250) * 300))).toBeNull();
   });
 
+  test("fast streams on a machine that stalls are not taken for buffered, and never for good", () => {
+    const stalled = Array.from(
+      { length: 1900 },
+      (_, n) => n * 3 + (n > 90 ? 580 : 0) + (n > 150 ? 430 : 0) + (n > 160 ? 210 : 0),
+    );
+    expect(burstsOf(stalled)).toBeNull();
+    const burstsFirst = [...buffered(evenly(100, 24), 430), ...stalled.map((time) => time + 4000)];
+    expect(burstsOf(burstsFirst.slice(0, 100))).not.toBeNull();
+    expect(burstsOf(burstsFirst)).toBeNull();
+  });
+
+  test("silences that all streams share are the engine's or the machine's", () => {
+    const engine = buffered(evenly(200, 24), 430);
+    const slightlyLater = engine.map((time) => time + 8);
+    expect(burstsOf(engine, [slightlyLater])).toBeNull();
+    expect(burstsOf(engine, [slightlyLater, evenly(200, 24)])).not.toBeNull();
+  });
+
   test("an engine that gives several tokens at a time, often, is no proxy", () => {
     expect(
       burstsOf(evenly(300, 60).flatMap((time) => [time, time + 0.1, time + 0.2, time + 0.3, time + 0.4])),

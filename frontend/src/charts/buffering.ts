@@ -11,7 +11,11 @@ export const JUDGED = 50;
 const SHARE = 0.8;
 const SILENCES = 3;
 /** Of the time of the bursts so much must be silence. A fast engine that pauses now and then spends it on events. */
-const SILENT_SHARE = 0.5;
+const SILENT_SHARE = 0.9;
+/** Events of one buffer come faster than this on the average, those of the fastest engine more slowly. */
+const FLUSHED_MS = 1;
+/** In a silence of this stream others must have gone on, this far from its ends; else machine or engine paused. */
+const INSIDE_MS = 50;
 /** So many events one by one over another protocol, before the first over this, say that this one was held back. */
 const AHEAD = 20;
 
@@ -20,20 +24,29 @@ export type Buffering =
   | { readonly kind: "bursts"; readonly apartMs: number }
   | { readonly kind: "whole"; readonly afterMs: number };
 
-/** Whether the newest events come in bursts; null when they do not, or again after 50 even events. */
-export function burstsOf(times: readonly number[]): Buffering | null {
-  const { together, even, silences } = countsOf(times);
+/**
+ * Whether the newest events come in bursts; null when they do not, or again after 50 even events. `others`: when events
+ * of streams came that were started with it.
+ */
+export function burstsOf(
+  times: readonly number[],
+  others: readonly (readonly number[])[] = [],
+): Buffering | null {
+  const { together } = countsOf(times);
+  const silences = silencesOf(times, others);
   let since: number | null = null;
   let silent = 0;
-  for (let n = 1; n < times.length; n++) {
-    while (silences[silent] !== undefined && (silences[silent] ?? 0) <= n) silent++;
+  for (let n = JUDGED; n < times.length; n++) {
+    while (silent < silences.length && (silences[silent] ?? 0) <= n) silent++;
     const from = n - JUDGED;
     const third = silences[silent - SILENCES];
-    if (since === null && from >= 0 && third !== undefined) {
+    if (since === null && third !== undefined) {
       const start = Math.min(from, third - 1);
       if (agree(together, from, n) && agree(together, start, n) && mostlySilent(times, silences, start, n))
         since = n;
-    } else if (since !== null && n - since >= JUDGED && agree(even, from, n)) since = null;
+    } else if (since !== null && n - since >= JUDGED && (silences[silent - 1] ?? 0) <= from) {
+      if ((times[n] ?? 0) - (times[from] ?? 0) >= JUDGED * FLUSHED_MS) since = null;
+    }
   }
   return since === null ? null : { kind: "bursts", apartMs: apart(times, silences) };
 }
@@ -55,18 +68,31 @@ export function heldBack(
   return ahead ? { kind: "whole", afterMs: first - startedAt } : null;
 }
 
-/** Running counts: how many of the gaps up to event n are short, or even; and before which events a silence was. */
+/** Running counts: how many of the gaps up to event n are short, or even. */
 function countsOf(times: readonly number[]) {
   const together = [0];
   const even = [0];
-  const silences: number[] = [];
   for (let n = 1; n < times.length; n++) {
     const gap = (times[n] ?? 0) - (times[n - 1] ?? 0);
     together.push((together[n - 1] ?? 0) + (gap < TOGETHER_MS ? 1 : 0));
     even.push((even[n - 1] ?? 0) + (gap >= TOGETHER_MS && gap <= SILENCE_MS ? 1 : 0));
-    if (gap > SILENCE_MS) silences.push(n);
   }
-  return { together, even, silences };
+  return { together, even };
+}
+
+/** Before which events a silence was that is this stream's own. */
+function silencesOf(times: readonly number[], others: readonly (readonly number[])[]): number[] {
+  const silences: number[] = [];
+  for (let n = 1; n < times.length; n++) {
+    const from = times[n - 1] ?? 0;
+    const to = times[n] ?? 0;
+    if (to - from <= SILENCE_MS) continue;
+    const wentOn = others.some((other) =>
+      other.some((time) => time > from + INSIDE_MS && time < to - INSIDE_MS),
+    );
+    if (others.length === 0 || wentOn) silences.push(n);
+  }
+  return silences;
 }
 
 function agree(counts: readonly number[], from: number, to: number): boolean {

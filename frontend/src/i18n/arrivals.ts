@@ -12,6 +12,8 @@ export interface Manner {
 export interface ArrivalWords {
   /** The notice's first sentence and the rest; null when nothing is held back. */
   readonly buffering: (streams: readonly Manner[]) => { readonly what: string; readonly more: string } | null;
+  /** These had to wait for the engine to end another answer. */
+  readonly turns: (waited: readonly string[]) => { readonly what: string; readonly more: string };
   readonly arrivals: (streams: readonly Manner[]) => string;
   readonly gaps: (streams: readonly { readonly name: string; readonly spread: Spread | null }[]) => string;
   readonly bytes: (streams: readonly { readonly name: string; readonly bytes: number | null }[]) => string;
@@ -22,13 +24,17 @@ export const ARRIVAL_WORDS: Readonly<Record<Lang, ArrivalWords>> = {
     buffering: (streams) => {
       const { held, even } = parted(streams);
       if (held.length === 0) return null;
-      const names = list("en", held);
+      const streamsHeld = list("en", held);
       const one = held.length === 1;
       return {
-        what: `A proxy is buffering the ${names} ${one ? "stream" : "streams"}.`,
+        what: `A proxy is buffering the ${streamsHeld} ${one ? "stream" : "streams"}.`,
         more: `${one ? "Its" : "Their"} ${inWords(held[0])}${evenInWords(even.length, streams.length)}. Set ${cureFor(held, "and")} off on ${one ? "that route" : "these routes"}.`,
       };
     },
+    turns: (waited) => ({
+      what: "The engine did not compute all four at once.",
+      more: `${names("en", waited)} had to wait for another answer to end: that wait is the engine's, not the protocol's.`,
+    }),
     arrivals: (streams) => {
       const { held, even } = parted(streams);
       const parts = [
@@ -56,6 +62,10 @@ export const ARRIVAL_WORDS: Readonly<Record<Lang, ArrivalWords>> = {
         more: `${inJapanese(held[0])}この経路に ${cureFor(held, "と")} off を設定してください。`,
       };
     },
+    turns: (waited) => ({
+      what: "エンジンは四つを同時には計算していません。",
+      more: `${names("ja", waited)}は、ほかの回答の終了を待ちました。プロトコルではなくエンジンによる待ち時間です。`,
+    }),
     arrivals: (streams) => {
       const { held, even } = parted(streams);
       const parts = [
@@ -124,7 +134,14 @@ function byteFigures(streams: readonly { readonly name: string; readonly bytes: 
 }
 
 function list(lang: Lang, streams: readonly { readonly name: string }[]): string {
-  return new Intl.ListFormat(lang).format(streams.map(({ name }) => name));
+  return names(
+    lang,
+    streams.map(({ name }) => name),
+  );
+}
+
+function names(lang: Lang, all: readonly string[]): string {
+  return new Intl.ListFormat(lang === "en" ? "en-GB" : lang).format(all); // "A, B and C"
 }
 
 function tens(stream: Held | undefined): number {

@@ -55,6 +55,7 @@ test("a lane waits, streams and is verified, with its own figures", async () => 
   expect(lane("SSE").getByText("waiting")).toBeTruthy();
   const startedAt = recordings.list().find(({ id }) => id.endsWith("sse"))?.startedAt ?? 0;
   run("sse").give(textEvent(1, "Hello"), startedAt + 84);
+  await settle();
   run("sse").give(textEvent(2, " there"), startedAt + 145);
   await settle();
   expect(lane("SSE").getByText("streaming")).toBeTruthy();
@@ -64,6 +65,7 @@ test("a lane waits, streams and is verified, with its own figures", async () => 
   expect(lane("SSE").getByText("verified")).toBeTruthy();
   expect(lane("SSE").getByText("84")).toBeTruthy();
   expect(lane("SSE").getByText("61")).toBeTruthy();
+  expect(screen.getByRole("img", { name: "Bytes per token: SSE 65" })).toBeTruthy();
   expect(lane("WebSocket").getByText("waiting")).toBeTruthy();
   expect(lane("WebSocket").getAllByText("–")).toHaveLength(3);
 });
@@ -101,8 +103,24 @@ test("a stream that comes in bursts is named, the others are said to be even", a
     "Its events come in bursts about 430 ms apart; the other three arrive one by one.",
   );
   expect(screen.getByRole("img", { name: /^Arrivals/ }).getAttribute("aria-label")).toBe(
-    "Arrivals: SSE, WebSocket, and gRPC-Web arrive evenly, REST in bursts about 430 ms apart",
+    "Arrivals: SSE, WebSocket and gRPC-Web arrive evenly, REST in bursts about 430 ms apart",
   );
+});
+
+test("lanes that had to wait for the engine are not blamed on their protocols", async () => {
+  const { run } = await race();
+  const began = performance.now();
+  for (const protocol of ["rest", "sse"] as const) {
+    run(protocol).give(textEvent(1, "First"), began + 80);
+    run(protocol).give(finishedEvent(2), began + 2000);
+  }
+  await settle();
+  expect(screen.queryByText("The engine did not compute all four at once.")).toBeNull();
+  for (const protocol of ["websocket", "grpcweb"] as const)
+    run(protocol).give(textEvent(1, "Next"), began + 2050);
+  await settle();
+  const notice = screen.getByText("The engine did not compute all four at once.").parentElement;
+  expect(notice?.textContent).toContain("WebSocket and gRPC-Web had to wait for another answer to end");
 });
 
 test("all lanes are recorded for Wire, with their frames", async () => {

@@ -9,11 +9,11 @@ import type { StartRun } from "../stream/run";
 import { PROTOCOLS } from "../stream/transport";
 import { PROTOCOL_NAMES } from "../ui/Mark";
 import { Ask, type Question } from "./Ask";
-import { BufferingNote } from "./BufferingNote";
 import { FiguresTable } from "./FiguresTable";
 import { LaneCard } from "./LaneCard";
 import type { Lane } from "./lane";
 import { RaceCharts } from "./RaceCharts";
+import { RaceNote } from "./RaceNote";
 import { startRace, stopRace } from "./race";
 import "../styles/race.css";
 
@@ -38,7 +38,7 @@ export function Race({ start = startRun }: { start?: StartRun }) {
       <div className="in-page">
         <h1 className="sr">{words.title}</h1>
         <Ask running={running} again={lanes.length > 0} onRun={run} onStop={() => stopRace(lanes)} />
-        <BufferingNote lanes={lanes} drawn={drawn} />
+        <RaceNote lanes={lanes} drawn={drawn} />
         <section className="lanes" aria-label={words.answers}>
           {PROTOCOLS.map((protocol) => (
             <LaneCard

@@ -63,6 +63,8 @@ test("a body that ends anywhere before its end is broken, and what was whole is 
 });
 
 test("an empty answer to a follow is the end of the log, to a start it is broken", async () => {
+  answerWith(() => new Response(null));
+  expect(await all(rest.follow(ID, 9, options()))).toEqual([]);
   answerWith(streamed(TYPE, []));
   expect(await all(rest.follow(ID, 9, options()))).toEqual([]);
   expect((await untilError(rest.start(REQUEST, options())))[1]).toBeInstanceOf(Broken);

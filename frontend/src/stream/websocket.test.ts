@@ -89,7 +89,7 @@ test("come_back and lost end an answer", async () => {
 
 test("an error is Refused", async () => {
   const error = { code: "conflict", message: "m", param: "p", retryable: false };
-  answer = (peer) => say(peer, { ref: "a", type: "error", error });
+  answer = (peer) => say(peer, { ref: "a", type: "error", error: { ...error, param: "request.p" } });
   const [, refused] = await untilError(websocket.start(REQUEST, options()));
   expect(refused).toBeInstanceOf(Refused);
   expect(refused).toMatchObject(error);

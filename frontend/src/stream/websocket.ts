@@ -116,13 +116,9 @@ function isMessage(value: Message | Refused | "end" | null): value is Message {
 
 function refused(error: unknown): Refused {
   const { code, message, retryable, param } = isObject(error) ? error : {};
-  return new Refused(
-    String(code),
-    String(message),
-    retryable === true,
-    undefined,
-    param as string | undefined,
-  );
+  // Over the other protocols the request is no field of something else.
+  const field = typeof param === "string" ? param.replace(/^request\./, "") : undefined;
+  return new Refused(String(code), String(message), retryable === true, undefined, field);
 }
 
 function closed(code: number, reason: string): Error {

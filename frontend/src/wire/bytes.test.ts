@@ -13,6 +13,8 @@ const socket = (length: number, direction: "in" | "out" = "in") =>
 describe("framing", () => {
   test("a WebSocket's header is 2, 4 or 10 bytes, and says the length (RFC 6455, 5.2)", () => {
     expect([...websocketHeader(socket(53))]).toEqual([0x81, 53]);
+    expect([...websocketHeader(socket(125))]).toEqual([0x81, 125]);
+    expect([...websocketHeader(socket(126))]).toEqual([0x81, 126, 0, 126]);
     expect([...websocketHeader(socket(256))]).toEqual([0x81, 126, 1, 0]);
     expect([...websocketHeader(socket(65_536))]).toEqual([0x81, 127, 0, 0, 0, 0, 0, 1, 0, 0]);
   });
@@ -30,9 +32,9 @@ describe("framing", () => {
 
 describe("bytes", () => {
   test("a dump has eight bytes a line, with their characters", () => {
-    const bytes = joined(Uint8Array.of(0x81, 0x35), utf8.encode('{"ref":"b"'));
+    const bytes = joined(Uint8Array.of(0x81, 0x35), utf8.encode('{"ref":"b\n'));
     expect(hexDump(bytes)).toBe(
-      ['0000  81 35 7b 22 72 65 66 22  ·5{"ref"', '0008  3a 22 62 22              :"b"'].join("\n"),
+      ['0000  81 35 7b 22 72 65 66 22  ·5{"ref"', '0008  3a 22 62 0a              :"b·'].join("\n"),
     );
   });
 
