@@ -1,6 +1,7 @@
 // The one line that screen readers hear of an answer: whole sentences, at most every two seconds, then that it ended.
 
 import { useEffect, useRef, useState } from "react";
+import { afterFrame } from "../app/frames";
 import { useWords, type Words } from "../i18n/language";
 import { type Answer, type AnswerState, isOpen } from "./conversation";
 import { seamSentence } from "./SeamLine";
@@ -24,11 +25,12 @@ function Spoken({ answer }: { readonly answer: Answer }) {
   const heard = useRef({ text: answer.text.length, seams: answer.seams.length, open: isOpen(answer) });
   useEffect(() => {
     if (state !== "running") return;
-    const timer = setInterval(() => {
+    const say = () => {
       const now = answers.live(answer.id)?.answer;
       const news = now ? newsOf(now, heard.current, words) : "";
       if (news) setSaid(news);
-    }, EVERY_MS);
+    };
+    const timer = setInterval(() => afterFrame(say), EVERY_MS);
     return () => clearInterval(timer);
   }, [state, answer.id, words]);
   useEffect(() => {

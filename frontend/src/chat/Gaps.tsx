@@ -1,6 +1,7 @@
 // The silence before each event, a line an event, in the hue of the connection that brought it.
 
 import { memo, useEffect, useState } from "react";
+import { afterFrame } from "../app/frames";
 import { recordings } from "../app/recordings";
 import { useWords } from "../i18n/language";
 import { type GapChart, gapChart } from "./gapChart";
@@ -90,7 +91,7 @@ function useEventCount(answerId: string): number {
       setCount(recordings.get(answerId)?.events.length ?? 0);
     };
     const left = recordings.subscribe(() => {
-      timer ??= setTimeout(read, EVERY_MS);
+      timer ??= setTimeout(() => afterFrame(read), EVERY_MS);
     });
     return () => {
       left();

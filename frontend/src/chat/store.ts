@@ -1,6 +1,7 @@
 // The conversations of this browser, as all components see them. What is shown changes at once; storing follows, and
 // what another tab has stored comes in by a BroadcastChannel.
 
+import { afterFrame } from "../app/frames";
 import type { Conversation } from "./conversation";
 import type { Edit } from "./edits";
 import { type Change, memoryShelf, openShelf, type Shelf } from "./shelf";
@@ -93,13 +94,20 @@ export class ConversationStore {
     } finally {
       this.#pending.set(id, (this.#pending.get(id) ?? 1) - 1);
     }
-    if (!this.#pending.get(id)) this.#show(id, after);
+    this.#showStored(id, after);
     this.#channel?.postMessage(id);
   }
 
   async #reread(id: string): Promise<void> {
     const stored = await (await this.#shelf).get(id).catch(() => this.get(id));
-    if (!this.#pending.get(id)) this.#show(id, stored);
+    this.#showStored(id, stored);
+  }
+
+  /** With the next frame, so that an answer that is stored while it runs is not drawn twice in one. */
+  #showStored(id: string, stored: Conversation | undefined): void {
+    afterFrame(() => {
+      if (!this.#pending.get(id)) this.#show(id, stored);
+    });
   }
 
   #show(id: string, conversation: Conversation | undefined): void {

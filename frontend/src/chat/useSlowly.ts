@@ -2,6 +2,7 @@
 // faster.
 
 import { useEffect, useState } from "react";
+import { afterFrame } from "../app/frames";
 import type { Answer } from "./conversation";
 import { answers, useAnswerState } from "./service";
 
@@ -12,7 +13,8 @@ export function useSlowly(stored: Answer): Answer {
   const isRunning = useAnswerState(stored) === "running";
   useEffect(() => {
     if (!isRunning) return;
-    const timer = setInterval(() => setShown((last) => answers.live(stored.id)?.answer ?? last), EVERY_MS);
+    const show = () => setShown((last) => answers.live(stored.id)?.answer ?? last);
+    const timer = setInterval(() => afterFrame(show), EVERY_MS);
     return () => clearInterval(timer);
   }, [isRunning, stored.id]);
   return isRunning ? shown : stored;
