@@ -1,4 +1,4 @@
-"""A proxy as one meets them in the wild: it holds NDJSON back and hands it on in lumps; all else goes through."""
+"""A proxy as one meets them in the wild: NDJSON is held back and comes in lumps; all else goes through."""
 
 import asyncio
 from contextlib import suppress

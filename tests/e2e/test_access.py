@@ -1,4 +1,4 @@
-"""For everybody: by keyboard alone, with axe's blessing, at any width, without jumps, in both themes and languages."""
+"""For everybody: by keyboard alone, with axe's blessing, at any width, without jumps, in both languages."""
 
 import re
 from typing import Any
@@ -17,18 +17,41 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 #: As the page says it in either language.
 WORDS: dict[str, dict[str, str]] = {
-    "en-GB": {"field": "Message", "send": "Send", "answer": "Answer", "verified": "verified", "drop": "Drop connection",
-              "settings": "Settings", "race": "Race", "wire": "Wire", "run": "Run", "stop": "Stop"},
-    "ja-JP": {"field": "メッセージ", "send": "送信", "answer": "回答", "verified": "照合済み", "drop": "接続を切る",
-              "settings": "設定", "race": "レース", "wire": "通信", "run": "実行", "stop": "停止"},
+    "en-GB": {
+        "field": "Message",
+        "send": "Send",
+        "answer": "Answer",
+        "verified": "verified",
+        "drop": "Drop connection",
+        "settings": "Settings",
+        "chat": "Chat",
+        "race": "Race",
+        "wire": "Wire",
+        "run": "Run",
+        "stop": "Stop",
+    },
+    "ja-JP": {
+        "field": "メッセージ",
+        "send": "送信",
+        "answer": "回答",
+        "verified": "照合済み",
+        "drop": "接続を切る",
+        "settings": "設定",
+        "chat": "チャット",
+        "race": "レース",
+        "wire": "通信",
+        "run": "実行",
+        "stop": "停止",
+    },
 }
 LOOKS = [("en-GB", "light"), ("en-GB", "dark"), ("ja-JP", "light"), ("ja-JP", "dark")]
 WIDTHS = (375, 390, 720, 900, 1100, 1280, 1440)
-MARKDOWN = """Set it for the streaming route only:
+MARKDOWN = (
+    """Set it for the streaming route only:
 
 ```nginx
 location /v1/streams {
-    proxy_buffering    off;   # pass every byte on, however long this comment makes the line in a narrow window
+    proxy_buffering    off;   # pass every byte on, however long the line is in a narrow window
 }
 ```
 
@@ -38,7 +61,9 @@ location /v1/streams {
 | WebSocket | upgrade headers | `follow`, `after` |
 
 - Reload nginx, then run the prompt again in Race.
-- A-word-that-is-longer-than-any-phone-is-wide-and-has-no-place-to-break: """ + "x" * 120
+- A-word-that-is-longer-than-any-phone-is-wide-and-has-no-place-to-break: """
+    + "x" * 120
+)
 
 
 def pieces(text: str) -> list[str]:
@@ -148,7 +173,9 @@ async def test_nothing_scrolls_sideways_at_any_width(front_relay: Front, upstrea
         await page.get_by_role("link", name=view, exact=True).click()
         for width in WIDTHS:
             await page.set_viewport_size({"width": width, "height": 844})
-            await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+            await page.evaluate(
+                "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+            )
             if outside := await page.evaluate(_OUTSIDE):
                 wide[f"{view} at {width}"] = outside
     assert not wide
@@ -157,14 +184,15 @@ async def test_nothing_scrolls_sideways_at_any_width(front_relay: Front, upstrea
 #: What reaches over the window's edge and is not cut off or scrolled by a box of its own; the page itself, too.
 _OUTSIDE = """() => {
   const width = document.documentElement.clientWidth;
+  const within = (element) => element.getBoundingClientRect().right <= width + 1;
   const boxed = (element) => {
     for (let box = element.parentElement; box && box !== document.body; box = box.parentElement) {
-      if (getComputedStyle(box).overflowX !== "visible" && box.getBoundingClientRect().right <= width + 1) return true;
+      if (getComputedStyle(box).overflowX !== "visible" && within(box)) return true;
     }
     return false;
   };
   const found = [...document.body.querySelectorAll("*")]
-    .filter((element) => element.getBoundingClientRect().right > width + 1 && !boxed(element))
+    .filter((element) => !within(element) && !boxed(element))
     .map((element) => element.outerHTML.slice(0, 120));
   const { scrollWidth } = document.scrollingElement;
   return scrollWidth > width ? [`the page is ${scrollWidth} wide`, ...found] : found;
@@ -172,7 +200,9 @@ _OUTSIDE = """() => {
 
 
 @pytest.mark.parametrize("width", [375, 1440])
-async def test_nothing_jumps_while_an_answer_comes(width: int, front_relay: Front, upstream: Upstream, visit: Open):
+async def test_nothing_jumps_while_an_answer_comes(
+    width: int, front_relay: Front, upstream: Upstream, visit: Open
+):
     stage = upstream.stage(Reply(says(*pieces(MARKDOWN), delay_ms=30)))
     page = await visit(front_relay.rest, viewport={"width": width, "height": 900})
     chat = Chat(page)
@@ -186,8 +216,8 @@ async def test_nothing_jumps_while_an_answer_comes(width: int, front_relay: Fron
     assert looks > 20
 
 
-#: Each frame: blocks that have one behind them stand where they stood in the thread, and so does all around it in the
-#: window. (The browser's own measure, layout shift, also counts the figures that a growing text pushes down.)
+#: Each frame: blocks that have one behind them stand where they stood in the thread, and so does all around
+#: it. (The browser's own measure, layout shift, also counts the figures that a growing text pushes down.)
 _WATCH_JUMPS = """() => {
   const AROUND = ":is(header, form, aside, nav, [role=log]):not([role=log] *)";
   const known = new Map();
@@ -195,7 +225,7 @@ _WATCH_JUMPS = """() => {
   window.looks = 0;
   const watch = (element, origin) => {
     const { x, y, width, height } = element.getBoundingClientRect();
-    const place = [x - origin.x, y - origin.y, width, height].map(Math.round).join(" ");
+    const place = [x - origin.x, y - origin.y, width, height].map(Math.round).join();
     const before = known.get(element) ?? place;
     known.set(element, place);
     if (before !== place) jumps.push(`${element.outerHTML.slice(0, 60)}: ${before} to ${place}`);
@@ -203,7 +233,8 @@ _WATCH_JUMPS = """() => {
   const look = () => {
     window.looks += 1;
     const thread = document.querySelector("[role=log] > *").getBoundingClientRect();
-    for (const block of [...document.querySelectorAll("article .part > *")].slice(0, -1)) watch(block, thread);
+    const blocks = [...document.querySelectorAll("article .part > *")];
+    for (const block of blocks.slice(0, -1)) watch(block, thread);
     for (const part of document.querySelectorAll(AROUND)) watch(part, { x: 0, y: 0 });
     requestAnimationFrame(look);
   };
@@ -211,7 +242,9 @@ _WATCH_JUMPS = """() => {
 }"""
 
 
-async def test_a_reader_who_scrolls_up_is_left_where_he_is(front_relay: Front, upstream: Upstream, visit: Open):
+async def test_a_reader_who_scrolls_up_is_left_where_he_is(
+    front_relay: Front, upstream: Upstream, visit: Open
+):
     stage = upstream.stage(Reply(says(*(f"Paragraph {number}.\n\n" for number in range(60)), delay_ms=25)))
     page = await visit(front_relay.rest, viewport={"width": 1100, "height": 600})
     chat = Chat(page)

@@ -207,4 +207,3 @@ async def test_a_text_whose_digest_is_wrong_is_not_called_verified(slow: Front, 
     chat = Chat(page)
     await chat.ask("Hello", over="SSE")
     await expect(chat.answer).to_contain_text("not verified")
-

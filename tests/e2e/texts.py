@@ -1,4 +1,4 @@
-"""What the scripted engine says in these tests: numbered words, so that one that is lost or doubled is seen."""
+"""What the scripted engine says in these tests: numbered words, so that one lost or doubled is seen."""
 
 from urllib.parse import urlencode
 
