@@ -94,6 +94,11 @@ async def test_a_question_to_an_engine_that_is_down_is_answered_by_what_to_do(se
     async with Upstream() as engine:
         server = await serve(ENGINE_URL=engine.url, DEFAULT_MODEL=MODEL)
         front = await server.front()
+
+    async def is_down() -> bool:
+        return bool((await http.fetch("GET", f"{front.rest}/readyz"))[0].status == 503)
+
+    await until(is_down, 20, "the engine to be found down")
     page = await visit(front.rest)
     chat = Chat(page)
     await expect(page.get_by_role("button", name="engine down")).to_be_visible()

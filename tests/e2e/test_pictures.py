@@ -8,14 +8,13 @@ from playwright.async_api import Page, expect
 from tests.e2e.buffering import Buffering
 from tests.e2e.chat import END_MS
 from tests.e2e.conftest import Open, picture
-from tests.e2e.test_access import MARKDOWN, WORDS, pieces
+from tests.e2e.test_access import LOOKS, MARKDOWN, WORDS, pieces
 from tests.integration.front import Front
 from tests.integration.upstream import Call, Reply, Upstream, says, writes
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 SIZES = {1440: 900, 375: 812}
-LOOKS = [("en-GB", "light"), ("en-GB", "dark"), ("ja-JP", "light")]
 ASKS = {
     "en-GB": "Answers arrive in one lump behind nginx. Fix my config and compare the protocols.",
     "ja-JP": "nginxの後ろでは回答がまとめて届きます。設定を直し、プロトコルを比べてください。",
@@ -50,7 +49,7 @@ async def test_chat_and_wire_are_pictured(
     locale: str, theme: Any, front_relay: Front, upstream: Upstream, visit: Open
 ):
     words = WORDS[locale]
-    answer = Reply(says(*pieces(SPOKEN[locale]), delay_ms=70))
+    answer = Reply(says(*pieces(SPOKEN[locale]), delay_ms=45))
     broken = Reply(writes({"content": "So far"}, {"content": " so good"}, finish_reason=None), end="rst")
 
     def choose(call: Call) -> Reply:

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 PACE_MS = 5
 TOKENS = int(os.environ.get("SPEED_TOKENS", "2000"))
 SENTENCE = "The quick brown fox jumps over the lazy dog and **streams** on "
-#: Commits that the page makes by itself meanwhile, of the sort that asks whether the engine is ready.
-OTHERS = 3
+#: Of a hundred frames so many may have a second commit: readiness is asked for, and answers end, between.
+OTHERS = 1
 
 #: React tells its developer tools of each commit; what is in the page before React hears it in their place.
 _COUNT = """
@@ -46,8 +46,7 @@ _COUNT = """
 """
 
 
-@pytest.mark.parametrize("protocol", ["SSE", "WebSocket"])
-async def test_a_frame_has_one_commit_at_200_tokens_a_second(protocol: str, shared: Serve, person: Any):
+async def test_a_frame_has_one_commit_at_200_tokens_a_second(shared: Serve, person: Any):
     text = paragraphs(TOKENS)
     script = "scripted:?" + urlencode({"text": text, "pace_ms": PACE_MS})
     front = await (await shared(ENGINE_URL=script)).front()
@@ -56,15 +55,15 @@ async def test_a_frame_has_one_commit_at_200_tokens_a_second(protocol: str, shar
     page = await context.new_page()
     await page.goto(front.rest)
     chat = Chat(page)
-    await chat.ask("Hello", over=protocol)
+    await chat.ask("Hello")
     await chat.until_it_says("quick")
     await page.evaluate("begin()")
     await page.get_by_text("verified").first.wait_for(timeout=TOKENS * PACE_MS * 3 + 30_000)
     seen = await page.evaluate("seen")
-    print(f"{protocol}: {TOKENS} tokens, {seen}", file=sys.stderr)
+    print(f"{TOKENS} tokens: {seen}", file=sys.stderr)
     assert seen["frames"] > TOKENS * PACE_MS / 1000 * 10
-    assert seen["commits"] <= seen["frames"] + OTHERS
-    assert seen["over"] <= OTHERS, seen
+    assert seen["commits"] <= seen["frames"]
+    assert seen["over"] <= seen["frames"] * OTHERS / 100, seen
     assert await chat.text() == text
 
 

@@ -9,6 +9,6 @@ TEXT = "\n\n".join(PARAGRAPHS)
 WORDS = len(TEXT.split())
 #: With the first and the last event of the log.
 EVENTS = WORDS + 2
-PACE_MS = 30
+PACE_MS = 25
 #: Slow enough to be left, and back, before it ends.
 SLOW = "scripted:?" + urlencode({"text": TEXT, "pace_ms": PACE_MS})
