@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, async_playwright, expect
 
-# The servers are those of the integration tests.
-from tests.integration.conftest import real, serve, shared, upstream
-from tests.integration.server import ROOT
+from tests.e2e.texts import SLOW
+from tests.integration.conftest import Serve, real, relay, serve, shared, upstream
+from tests.integration.front import Front
+from tests.integration.server import ROOT, Server
 
-__all__ = ["real", "serve", "shared", "upstream"]
+#: The servers are those of the integration tests.
+__all__ = ["real", "relay", "serve", "shared", "upstream"]
 
 #: Pictures of the views, for people to look at.
 PICTURES = ROOT / "build" / "screenshots"
@@ -32,6 +34,7 @@ PATIENCE_MS = 15_000
 _ALLOWED = ("Failed to load resource", "net::ERR", "WebSocket connection to")
 
 Open = Callable[..., Awaitable[Page]]
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -43,6 +46,18 @@ async def browser() -> AsyncIterator[Browser]:
         browser = await playwright.chromium.launch(executable_path=executable, args=FLAGS)
         yield browser
         await browser.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def slow(shared: Serve) -> Front:
+    """The front door of a server that says `texts.TEXT`."""
+    return await (await shared(ENGINE_URL=SLOW)).front()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def front_relay(relay: Server) -> Front:
+    """The front door of a server in front of the mock engine."""
+    return await relay.front()
 
 
 @pytest_asyncio.fixture(loop_scope="session")

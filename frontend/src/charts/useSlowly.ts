@@ -1,5 +1,6 @@
 // What is drawn from a stream need not be drawn with each frame.
 import { useEffect, useRef, useState } from "react";
+import { afterFrame } from "../app/frames";
 
 /** Charts and figures are drawn at most ten times a second. */
 export const REDRAW_MS = 100;
@@ -12,10 +13,11 @@ export function useSlowly<T>(value: T): T {
   newest.current = value;
   useEffect(() => {
     if (Object.is(shown, value) || timer.current !== undefined) return;
-    timer.current = setTimeout(() => {
+    const show = () => {
       timer.current = undefined;
       setShown(newest.current);
-    }, REDRAW_MS);
+    };
+    timer.current = setTimeout(() => afterFrame(show), REDRAW_MS);
   }, [value, shown]);
   useEffect(
     () => () => {

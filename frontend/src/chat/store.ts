@@ -84,30 +84,36 @@ export class ConversationStore {
   }
 
   async #keep(id: string, change: Change): Promise<void> {
-    this.#pending.set(id, (this.#pending.get(id) ?? 0) + 1);
-    let after: Conversation | undefined;
+    this.#pending.set(id, this.#pendingOf(id) + 1);
     try {
-      after = await (await this.#shelf).change(id, change);
+      const after = await (await this.#shelf).change(id, change);
+      this.#showStored(id, after, true);
     } catch {
+      this.#pending.set(id, this.#pendingOf(id) - 1);
       this.#set({ kept: false }); // full, or forbidden: the page goes on with what it has
       return;
-    } finally {
-      this.#pending.set(id, (this.#pending.get(id) ?? 1) - 1);
     }
-    this.#adopt(id, after);
     this.#channel?.postMessage(id);
   }
 
   async #reread(id: string): Promise<void> {
     const stored = await (await this.#shelf).get(id).catch(() => this.get(id));
-    this.#adopt(id, stored);
+    this.#showStored(id, stored, false);
   }
 
-  /** Shows what is stored, in the frame in which all else is drawn; unless what is shown is ahead of it. */
-  #adopt(id: string, stored: Conversation | undefined): void {
+  /**
+   * With the next frame, so that an answer that is stored while it runs is not drawn twice in one. A change of ours
+   * counts as pending until then: whatever was read before it is old.
+   */
+  #showStored(id: string, stored: Conversation | undefined, isOurs: boolean): void {
     afterFrame(() => {
-      if (!this.#pending.get(id)) this.#show(id, stored);
+      if (isOurs) this.#pending.set(id, this.#pendingOf(id) - 1);
+      if (this.#pendingOf(id) === 0) this.#show(id, stored);
     });
+  }
+
+  #pendingOf(id: string): number {
+    return this.#pending.get(id) ?? 0;
   }
 
   #show(id: string, conversation: Conversation | undefined): void {
