@@ -81,7 +81,6 @@ async def test_an_engine_that_dies_is_told_beside_the_composer_and_in_the_bar(se
     await expect(page.get_by_role("button", name="1 model ready")).to_be_visible()
     await chat.ask("Hello")
     await expect(chat.answer.get_by_role("alert")).to_contain_text("The 12 events above are safe.")
-    await page.reload()
     await expect(page.get_by_role("button", name="engine down")).to_be_visible()
     note = page.get_by_role("note").filter(has_text="The engine is not running.")
     await expect(note).to_have_text("The engine is not running. Start it, or pick another model.")
