@@ -1,6 +1,8 @@
 // What went wrong with an answer: what happened, what is safe, what to do.
 
+import { useEffect } from "react";
 import { useModels } from "../app/models";
+import { checkNow } from "../app/readiness";
 import { useWords } from "../i18n/language";
 import { Button } from "../ui/Button";
 import { copy } from "../ui/CopyButton";
@@ -19,6 +21,10 @@ interface Props {
 }
 
 export function Trouble(props: Props) {
+  const hasFailed = props.answer.state === "failed";
+  useEffect(() => {
+    if (hasFailed) void checkNow(); // the engine may be why
+  }, [hasFailed]);
   switch (props.answer.state) {
     case "busy":
       return <Busy answer={props.answer} />;

@@ -248,8 +248,10 @@ export class Answers {
   }
 
   #show(running: Running, live: Live): void {
+    // With its id a reload follows it; without, it could only ask again.
+    const isNamed = live.answer.streamId !== null && running.live.answer.streamId === null;
     running.live = live;
-    if (performance.now() - running.storedAt > STORE_MS) this.#keep(running);
+    if (isNamed || performance.now() - running.storedAt > STORE_MS) this.#keep(running);
     this.#tell();
   }
 
