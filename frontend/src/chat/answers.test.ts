@@ -60,6 +60,15 @@ test("an answer is stored as it came, with what carried it", async () => {
   expect(recordings.get(id)?.events.map(({ event }) => event.seq)).toEqual([0, 1, 2, 3]);
 });
 
+test("an answer is stored with its id as soon as it has one, so that a reload does not ask again", async () => {
+  ask();
+  streams.last().give(started());
+  await turns();
+  frame();
+  await turns();
+  await vi.waitFor(() => expect(lastAnswer().streamId).toBe("gen_1"));
+});
+
 test("a text that differs from the server's digest is not verified", async () => {
   ask();
   streams.last().give(started());
