@@ -50,8 +50,8 @@ async def _redis(retention_s: float, fixture: Fixture) -> AsyncIterator[Store]:
         await store.close()
 
 
-#: Kind of store → opens an empty one with the given retention, seconds, and gives it back in the end; it may ask
-#: for fixtures.
+#: Kind of store → opens an empty one with the given retention, seconds, and gives it back in the end. It may
+#: ask for fixtures.
 _STORES: dict[str, Callable[[float, Fixture], AbstractAsyncContextManager[Store]]] = {
     "memory": _memory,
     "redis": _redis,

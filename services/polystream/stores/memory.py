@@ -126,7 +126,7 @@ class MemoryStore:
     async def cancel(self, id: str, owner: str) -> Record:
         """Set the cancel flag of a running generation."""
         entry = self._entry(id, owner)
-        if not entry.cancel and entry.record.state is State.RUNNING:
+        if entry.record.state is State.RUNNING:
             entry.cancel = True
             self._cancelled(id)
         return entry.present()

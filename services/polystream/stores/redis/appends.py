@@ -1,7 +1,7 @@
 """The appends of this replica's generations on their way to Redis: gathered, spelt, sent, their answers told.
 
-The rule to know: appends of a generation that wait together become one. So an outage costs little above what the
-producer keeps anyway, and above `buffer` events not even that: then only a question is kept, whose answer
+The rule to know: appends of a generation that wait together become one. So an outage costs little above what
+the producer keeps anyway, and above `buffer` events not even that: then only a question is kept, whose answer
 (`behind`) has the producer send again.
 """
 

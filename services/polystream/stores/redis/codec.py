@@ -1,8 +1,8 @@
 """How records and events are written into Redis: JSON, by field names.
 
 The rule to know: replicas of two versions read each other's logs. A field that is not known is passed over,
-one that is missing has its default, a record is never written again as a whole, and `FORMAT` is raised only when
-an older reader would be wrong; it then refuses the log.
+one that is missing has its default, a record is never written again as a whole, and `FORMAT` is raised only
+when an older reader would be wrong; it then refuses the log.
 """
 
 import json

@@ -43,6 +43,7 @@ class Link:
         self._on_ready, self._on_replies, self._on_lost = on_ready, on_replies, on_lost
         self._wire: _Wire | None = None
         self._keeping: asyncio.Task[None] | None = None
+        self._useless = self._closed = False
 
     @property
     def ready(self) -> bool:
@@ -51,7 +52,7 @@ class Link:
 
     def open(self) -> None:
         """Connect, if that was not asked for yet."""
-        if self._keeping is None:
+        if self._keeping is None and not self._closed:
             self._keeping = asyncio.get_running_loop().create_task(self._keep())
 
     def write(self, packed: bytes) -> None:
@@ -59,13 +60,15 @@ class Link:
         assert self._wire is not None
         self._wire.transport.write(packed)
 
-    def abort(self) -> None:
-        """Drop the connection and make another."""
+    def abort(self, useless: bool = False) -> None:
+        """Drop the connection and make another; after a growing pause, where it was of no use."""
         if self._wire is not None:
+            self._useless = useless
             self._wire.drop()
 
     async def close(self) -> None:
         """End it for good."""
+        self._closed = True
         if self._keeping is not None:
             self._keeping.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -112,7 +115,7 @@ class Link:
         return await self._stay(wire)
 
     async def _stay(self, wire: "_Wire") -> bool:
-        heard = False
+        heard = self._useless = False
 
         def receive(replies: list[Any]) -> None:
             nonlocal heard
@@ -128,7 +131,7 @@ class Link:
             wire.drop()
             self._wire = None
         self._on_lost()
-        return heard
+        return heard and not self._useless
 
 
 def _ignore(replies: list[Any]) -> None:

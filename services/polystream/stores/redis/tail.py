@@ -111,5 +111,5 @@ class Tail:
                     pass
                 case _:
                     logger.error("the store's subscriber connection: %s", reply)
-                    self._link.abort()
+                    self._link.abort(useless=True)
                     return

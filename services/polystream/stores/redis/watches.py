@@ -30,7 +30,7 @@ Read = Callable[[str, str, int], Awaitable[list[Batch]]]
 class Watch:
     """One log. `position`: the last event its watchers were given, or that was there before them."""
 
-    __slots__ = ("filling", "heard", "id", "owner", "position", "receivers", "remote", "wanted")
+    __slots__ = ("asked", "filling", "heard", "id", "owner", "position", "receivers", "remote", "wanted")
 
     def __init__(self, id: str, owner: str, position: int):
         self.id = id
@@ -40,7 +40,7 @@ class Watch:
         self.remote = False  #: subscribed to: another replica may append
         self.heard = 0.0
         self.wanted = -1  #: number of an event that is in the log, and was not given
-        self.filling = False
+        self.asked = self.filling = False
 
     def give(self, batch: Batch) -> None:
         """Hand over what is new of a batch that is known to come next."""
@@ -153,10 +153,13 @@ class Watches:
 
     def _ask(self, watch: Watch) -> None:
         def answer(tail: object) -> None:
+            watch.asked = False
             if isinstance(tail, bytes) and int(tail) > watch.position:
                 self._fill(watch, int(tail))
 
-        self._writer.send(Command(("HGET", keys.record(watch.id), "tail"), answer))
+        if not watch.asked:
+            watch.asked = True
+            self._writer.send(Command(("HGET", keys.record(watch.id), "tail"), answer))
 
     def _fill(self, watch: Watch, wanted: int) -> None:
         watch.wanted = max(wanted, watch.wanted)

@@ -20,6 +20,9 @@ logger = logging.getLogger(__name__)
 
 #: A batch is sent when it has so many bytes, whatever else waits.
 _BATCH_BYTES = 256 * 1024
+#: Least time from one batch to the next, seconds. A batch costs two system calls and a turn of the loop
+#: however little it holds. An append that comes alone does not wait.
+_PACE_S = 0.002
 #: How long to wait before a batch that Redis could not serve is sent again, seconds.
 _AGAIN_S = 0.2
 #: Errors that pass: the whole batch is sent again. READONLY: a former primary; only a new connection helps.
@@ -76,8 +79,6 @@ class Writer:
         self._packed = b""
         self._got: list[Any] = []
         self._owed = self._loading = 0
-        self._mark = b""  #: what the last reply of the batch must be; empty for a single command
-        self._number = 0
         self._flushing = False
         self._deadline: asyncio.TimerHandle | None = None
         self._sent_at = 0.0
@@ -88,8 +89,7 @@ class Writer:
         """Send with the other things of this turn, or as soon as that is possible."""
         self._waiting.append(sent)
         if not (self._flushing or self._batch):
-            self._flushing = True
-            self._loop.call_soon(self._flush)
+            self._flush_soon()
 
     async def close(self, seconds: float) -> None:
         """Wait at most so long until all is answered, then give the connection back."""
@@ -102,6 +102,14 @@ class Writer:
         if self._deadline is not None:
             self._deadline.cancel()
         await self._link.close()
+
+    def _flush_soon(self) -> None:
+        self._flushing = True
+        pause = self._sent_at + _PACE_S - self._loop.time()
+        if pause > 0:
+            self._loop.call_later(pause, self._flush)
+        else:
+            self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:
         self._flushing = False
@@ -121,14 +129,7 @@ class Writer:
             size += len(packed)
             count += commands
         if not batch:
-            self._idle.set()
             return
-        self._mark = b""
-        if count > 1:  # so that a reply that went missing is noticed, and none is taken for another
-            self._number += 1
-            self._mark = b"%d" % self._number
-            pieces.append(b"*2\r\n$4\r\nECHO\r\n$%d\r\n%b\r\n" % (len(self._mark), self._mark))
-            count += 1
         self._packed, self._owed = b"".join(pieces), count
         self._transmit()
 
@@ -159,13 +160,11 @@ class Writer:
         """What was under way is sent by the next connection."""
 
     def _replies(self, replies: list[Any]) -> None:
-        got, mark, owed = self._got, self._mark, self._owed + self._loading
+        got = self._got
         got += replies
-        if len(got) < owed and not (mark and got[-1] == mark):
-            return
-        if len(got) != owed or (mark and got.pop() != mark):
-            logger.error("replies of the store went missing: the batch is sent again on another connection")
-            self._link.abort()
+        if (
+            len(got) < self._owed + self._loading
+        ):  # one that went missing is missed, and none taken for another
             return
         del got[: self._loading]
         if ReplyError in map(type, got) and self._again(got):
@@ -174,9 +173,15 @@ class Writer:
         batch, self._batch, self._got = self._batch, [], []
         start = 0
         for sent, commands in batch:
-            sent.answered(got[start : start + commands])
+            try:
+                sent.answered(got[start : start + commands])
+            except Exception:  # one generation's fault must not be another's
+                logger.exception("an answer of the store broke who got it")
             start += commands
-        self._flush()
+        if not self._waiting:
+            self._idle.set()
+        elif not self._flushing:
+            self._flush_soon()
 
     def _again(self, got: list[Any]) -> bool:
         """Whether the batch is sent again because of an error that passes."""
@@ -190,5 +195,5 @@ class Writer:
             if not self._troubled:
                 logger.warning("the store cannot write now: %s", ", ".join(sorted(passing)))
             self._troubled = True
-            self._loop.call_later(_AGAIN_S, self._link.abort)
+            self._loop.call_later(_AGAIN_S, self._link.abort, True)
         return bool(passing)
