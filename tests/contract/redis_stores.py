@@ -36,3 +36,7 @@ class Heard(list[Batch]):
     def seqs(self) -> list[int]:
         """The numbers."""
         return [seq for seq, _ in numbered(self)]
+
+    def has(self, seq: int) -> bool:
+        """Whether that is the last one."""
+        return bool(self) and self[-1].last_seq == seq

@@ -1,6 +1,7 @@
 """The store in Redis when replies are lost, connections break, or Redis forgets scripts or cannot write."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
@@ -40,15 +41,15 @@ async def test_lost_replies_double_and_lose_nothing_in_ten_thousand_appends(
     ):
         made = [await producing(store) for _ in range(20)]
         local, remote = [Heard() for _ in made], [Heard() for _ in made]
-        for (log, _), here, there in zip(made, local, remote, strict=True):
-            await store.watch(log.id, OWNER, here.append)
-            await other.watch(log.id, OWNER, there.append)
+        for (its, _), here, there in zip(made, local, remote, strict=True):
+            await store.watch(its.id, OWNER, here.append)
+            await other.watch(its.id, OWNER, there.append)
         proxy.chance = 0.1
         for number in range(500):
             for _, log in made:
                 log.append([Text(f"{number} ")])
             if number % 2:  # else it travels with what comes next
-                await until(lambda last=number + 1: local[0].seqs[-1:] == [last])
+                await until(partial(local[0].has, number + 1))
         for _, log in made:
             log.end(Finished("stop"))
         everything = list(range(1, 502))
@@ -58,9 +59,9 @@ async def test_lost_replies_double_and_lose_nothing_in_ten_thousand_appends(
         assert all(heard.seqs == everything for heard in (*local, *remote))
         assert proxy.lost > 10
         expected: list[Event] = [Text(f"{number} ") for number in range(500)]
-        for log, _ in made:
-            assert [event for _, event in await stored(other, log.id, 0)][:-1] == expected
-            kept = await other.record(log.id, OWNER)
+        for its, _ in made:
+            assert [event for _, event in await stored(other, its.id, 0)][:-1] == expected
+            kept = await other.record(its.id, OWNER)
             assert (kept.events, kept.last_seq, kept.reason) == (502, 501, "stop")
 
 
@@ -91,13 +92,13 @@ async def test_a_break_is_mended_while_watchers_wait(redis: RedisServer):
         for seq in range(1, 6):
             proxy.refuse = True
             proxy.sever()
-            answers: list[Answer] = []
-            store.append(near.id, 0, seq, texts("a"), lambda *said, to=answers: to.append(Answer(*said)))
+            answered = asyncio.ensure_future(append(store, near.id, seq, texts("a")))
             await append(other, far.id, seq, texts("b"))
             proxy.refuse = False
-            await until(lambda to=answers: to)
-            assert answers == [Answer(Verdict.OK, seq)]
-            await until(lambda last=seq: heard.seqs == heard_far.seqs == list(range(1, last + 1)))
+            assert await answered == Answer(Verdict.OK, seq)
+            await until(partial(heard.has, seq))
+            await until(partial(heard_far.has, seq))
+        assert heard.seqs == heard_far.seqs == list(range(1, 6))
 
 
 async def test_forgotten_scripts_are_loaded_again(redis: RedisServer):
