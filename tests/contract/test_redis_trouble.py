@@ -202,3 +202,18 @@ async def test_a_log_that_redis_lost_is_created_again_and_watchers_hear_nothing_
         log.end(Finished("stop"))
         await until(lambda: heard.seqs == [1, 2, 3, 4])
         assert [seq for seq, _ in await stored(store, made.id)] == [0, 1, 2, 3, 4]
+
+
+async def test_what_a_failed_create_left_is_taken_away(redis: RedisServer, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(redis_py_side, "_PATIENCE_S", 0.05)
+    async with redis_proxy(redis.port, faults=("cut",)) as proxy, redis_store(proxy.port) as store:
+        await store.check()
+        proxy.chance = 1.0
+        for number in range(20):  # until one has run, and its answer was lost
+            with pytest.raises(StoreUnavailable):
+                await opened(store)
+            if redis.keys():
+                break
+            assert number < 19
+        proxy.chance = 0.0
+        await until(lambda: not redis.keys())

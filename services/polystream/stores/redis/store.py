@@ -34,7 +34,7 @@ from polystream.stores.redis.codec import check_format, read_event, read_record,
 from polystream.stores.redis.scripts import CANCEL, CLAIM, CREATE, READ, Script
 from polystream.stores.redis.tail import Tail
 from polystream.stores.redis.watches import Receive, Watches
-from polystream.stores.redis.writer import Writer
+from polystream.stores.redis.writer import Command, Writer
 
 logger = logging.getLogger(__name__)
 
@@ -98,9 +98,14 @@ class RedisStore:
         fields = write_record(record)
         blob = fields.pop("record")
         words = [word for pair in fields.items() for word in pair]
-        await self._ask(lambda: self._redis.zadd(keys.OPEN, {record.id: record.created}, nx=True))
         names = (keys.log(record.id), keys.record(record.id))
-        if not await self._run(CREATE, names, self._open_ms, write_event(started), blob, *words):
+        try:
+            await self._ask(lambda: self._redis.zadd(keys.OPEN, {record.id: record.created}, nx=True))
+            created = await self._run(CREATE, names, self._open_ms, write_event(started), blob, *words)
+        except BaseException:  # it may have run, or run yet: nobody would write the log to its end
+            asyncio.get_running_loop().call_later(_PATIENCE_S, self._take_away, record.id)
+            raise
+        if not created:
             raise Internal(f"The id {record.id} is taken.")
         self._appends.begin(record.id, record.owner)
         self._tail.open(keys.CANCELLED)
@@ -185,6 +190,12 @@ class RedisStore:
         await self._writer.close(_LAST_WRITES_S)
         await self._tail.close()
         await self._redis.aclose(close_connection_pool=True)
+
+    def _take_away(self, id: str) -> None:
+        """Remove, when Redis is there again, what a create that failed may have left."""
+        if self._appends.created(id) is None:
+            self._writer.send(Command(("UNLINK", keys.log(id), keys.record(id)), lambda reply: None))
+            self._writer.send(Command(("ZREM", keys.OPEN, id), lambda reply: None))
 
     async def _watch_others(self, id: str, owner: str, receive: Receive) -> None:
         """Watch a log that was not created here: hear its channel, if it goes on."""
