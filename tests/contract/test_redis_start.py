@@ -9,8 +9,7 @@ import trustme
 
 from polystream.core.errors import StoreUnavailable
 from polystream.core.ports import Verdict
-from polystream.stores.redis import Address, RedisStore
-from polystream.stores.redis import store as redis_py_side
+from polystream.stores.redis import Address, RedisStore, rare
 from tests.contract.redis_stores import opened, redis_store
 from tests.fakes import append, stored, texts
 from tests.redis_proxy import redis_proxy
@@ -71,7 +70,7 @@ async def test_user_and_password_open_a_redis_and_wrong_ones_are_told(caplog: py
 async def test_tls_is_spoken_and_only_with_whom_the_ca_vouches_for(
     redis: RedisServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(redis_py_side, "_PATIENCE_S", 0.2)
+    monkeypatch.setattr(rare, "PATIENCE_S", 0.2)
     ca, stranger = trustme.CA(), trustme.CA()
     behind = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     ca.issue_cert("localhost").configure_cert(behind)

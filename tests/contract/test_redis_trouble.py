@@ -11,8 +11,8 @@ from polystream.core.events import Event, Finished, Text
 from polystream.core.log import Log, LogLimits
 from polystream.core.ports import Verdict
 from polystream.core.record import Record
-from polystream.stores.redis import RedisStore, keys
-from polystream.stores.redis import store as redis_py_side
+from polystream.stores.redis import RedisStore, keys, rare
+from polystream.stores.redis import store as redis_store_side
 from tests.contract.redis_stores import Heard, opened, redis_store
 from tests.fakes import OWNER, Answer, append, record, started, stored, texts, until
 from tests.redis_proxy import redis_proxy
@@ -174,8 +174,8 @@ async def test_what_was_appended_last_is_written_before_the_store_closes(redis: 
 
 
 async def test_a_redis_that_is_away_is_told_in_time(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(redis_py_side, "_PATIENCE_S", 0.2)
-    monkeypatch.setattr(redis_py_side, "_LAST_WRITES_S", 0.2)
+    monkeypatch.setattr(rare, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(redis_store_side, "_LAST_WRITES_S", 0.2)
     async with redis_store(1) as store:
         calls: list[Any] = [
             store.check(), opened(store), store.record("gen_x", OWNER), store.cancel("gen_x", OWNER),
@@ -205,7 +205,7 @@ async def test_a_log_that_redis_lost_is_created_again_and_watchers_hear_nothing_
 
 
 async def test_what_a_failed_create_left_is_taken_away(redis: RedisServer, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(redis_py_side, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(rare, "PATIENCE_S", 0.05)
     async with redis_proxy(redis.port, faults=("cut",)) as proxy, redis_store(proxy.port) as store:
         await store.check()
         proxy.chance = 1.0

@@ -78,7 +78,8 @@ class _Append:
     def pack(self) -> tuple[bytes, int]:
         """The commands: one, but for very many events or very long ones."""
         writing, events = self.writing, self.events
-        writing.waiting = None
+        if writing.waiting is self:
+            writing.waiting = None
         if events is None:
             return _command(writing, self.first_seq + self.count, b"0", []), 1
         if len(events) == 1 and not isinstance(events[0], Finished | Failed):

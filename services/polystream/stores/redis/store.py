@@ -1,54 +1,31 @@
-"""The store in Redis: redis-py for what is rare, one writer and one subscriber connection for the rest.
+"""The store in Redis: one writer and one subscriber connection for the hot path, redis-py for the rest.
 
 All that is sent may run twice, because any reply may be lost: scripts and commands are such that this harms
-nothing. The client library's own retry is off; `_ask` tries again itself.
+nothing.
 """
 
 import asyncio
-import logging
-import random
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from redis.asyncio import BlockingConnectionPool, Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-from redis.exceptions import (
-    AuthenticationError,
-    NoPermissionError,
-    NoScriptError,
-    OutOfMemoryError,
-    ReadOnlyError,
-    RedisError,
-    ResponseError,
-)
-
-from polystream.core.errors import Internal, NotFound, PositionLost, StoreUnavailable
+from polystream.core.errors import Internal, NotFound, PositionLost
 from polystream.core.events import Batch, Event, Started
 from polystream.core.ports import Done, Unwatch
 from polystream.core.record import Record
-from polystream.stores.redis import keys
+from polystream.stores.redis import keys, rare
 from polystream.stores.redis.address import Address
 from polystream.stores.redis.appends import Appends
 from polystream.stores.redis.codec import check_format, read_event, read_record, write_event, write_record
-from polystream.stores.redis.scripts import CANCEL, CLAIM, CREATE, READ, Script
+from polystream.stores.redis.scripts import CANCEL, CLAIM, CREATE, READ
 from polystream.stores.redis.tail import Tail
 from polystream.stores.redis.watches import Receive, Watches
 from polystream.stores.redis.writer import Command, Writer
 
-logger = logging.getLogger(__name__)
-
-#: Connections for what is rare; with the writer's and the subscriber's five a replica.
-_CONNECTIONS = 3
 #: Bytes of events that one `read` gives at most (one event more where a single one is larger), and bytes
 #: counted for an event's fixed parts.
 _READ_BYTES, _EVENT_BYTES = 64 * 1024, 64
-#: How long a rare command is tried, seconds, and the pause between two tries.
-_PATIENCE_S, _PAUSE_S = 3.0, 0.05
 #: How long `close` waits for what was appended.
 _LAST_WRITES_S = 5.0
-
-T = TypeVar("T")
 
 
 class RedisStore:
@@ -72,26 +49,15 @@ class RedisStore:
         connect_timeout_s: float = 5.0,
         reply_timeout_s: float = 5.0,
     ):
-        self._address = address
         self._open_ms = int(open_s * 1000)
         self._cancelled: Callable[[str], None] = lambda id: None
-        pool = BlockingConnectionPool(
-            **address.for_redis_py,
-            max_connections=_CONNECTIONS,
-            timeout=None,
-            socket_connect_timeout=connect_timeout_s,
-            socket_timeout=reply_timeout_s,
-            retry=Retry(NoBackoff(), 0),
-            protocol=2,
-        )
-        self._redis = Redis.from_pool(pool)
+        self._rare = rare.Rare(address, connect_timeout_s, reply_timeout_s)
         writer = self._writer = Writer(address, connect_timeout_s, reply_timeout_s)
         self._watches = Watches(writer, self.read, lambda id: self._cancelled(id))
         self._tail = self._watches.tail = Tail(
             address, connect_timeout_s, self._watches.message, self._watches.doubt
         )
         self._appends = Appends(writer, self._watches, int(retention_s * 1000), buffer)
-        self._warned = False
 
     async def create(self, record: Record, started: Started) -> None:
         """Write the record and seq 0; once, however often it is sent."""
@@ -100,10 +66,10 @@ class RedisStore:
         words = [word for pair in fields.items() for word in pair]
         names = (keys.log(record.id), keys.record(record.id))
         try:
-            await self._ask(lambda: self._redis.zadd(keys.OPEN, {record.id: record.created}, nx=True))
-            created = await self._run(CREATE, names, self._open_ms, write_event(started), blob, *words)
+            await self._rare.ask(lambda redis: redis.zadd(keys.OPEN, {record.id: record.created}, nx=True))
+            created = await self._rare.run(CREATE, names, self._open_ms, write_event(started), blob, *words)
         except BaseException:  # it may have run, or run yet: nobody would write the log to its end
-            asyncio.get_running_loop().call_later(_PATIENCE_S, self._take_away, record.id)
+            asyncio.get_running_loop().call_later(rare.PATIENCE_S, self._take_away, record.id)
             raise
         if not created:
             raise Internal(f"The id {record.id} is taken.")
@@ -128,7 +94,7 @@ class RedisStore:
     async def read(self, id: str, owner: str, after: int) -> list[Batch]:
         """Stored events behind `after`, about 64 KiB at a time."""
         names = (keys.log(id), keys.record(id))
-        reply = await self._run(READ, names, owner, after, _READ_BYTES, _EVENT_BYTES)
+        reply = await self._rare.run(READ, names, owner, after, _READ_BYTES, _EVENT_BYTES)
         if reply == 0:
             raise NotFound
         if reply == 1:
@@ -138,14 +104,14 @@ class RedisStore:
 
     async def record(self, id: str, owner: str) -> Record:
         """The record with its present state."""
-        kept: dict[Any, Any] = await self._ask(lambda: self._redis.hgetall(keys.record(id)))
+        kept: dict[Any, Any] = await self._rare.ask(lambda redis: redis.hgetall(keys.record(id)))
         if kept.get(b"owner") != owner.encode():
             raise NotFound
         return read_record(kept)
 
     async def cancel(self, id: str, owner: str) -> Record:
         """Set the cancel flag of a running generation, and tell all replicas."""
-        kept = await self._run(CANCEL, (keys.record(id),), owner, keys.CANCELLED, id)
+        kept = await self._rare.run(CANCEL, (keys.record(id),), owner, keys.CANCELLED, id)
         if not kept:
             raise NotFound
         return read_record(dict(zip(kept[::2], kept[1::2], strict=True)))
@@ -161,35 +127,23 @@ class RedisStore:
         ends, or that was bound in the moment of a crash, has a life of its own.
         """
         name = keys.claim(key)
-        held = await self._run(CLAIM, (name,), id, digest, replacing or "", self._open_ms)
+        held = await self._rare.run(CLAIM, (name,), id, digest, replacing or "", self._open_ms)
         holder, kept = held[0].decode(), held[1].decode()
         if holder == id:
-            await self._ask(lambda: self._redis.sadd(keys.claims(id), name))
-            await self._ask(lambda: self._redis.pexpire(keys.claims(id), self._open_ms))
+            await self._rare.ask(lambda redis: redis.sadd(keys.claims(id), name))
+            await self._rare.ask(lambda redis: redis.pexpire(keys.claims(id), self._open_ms))
         return holder, kept
 
     async def check(self) -> None:
         """Raises `StoreUnavailable`, also for a Redis that may throw logs away when its memory is full."""
-        policy = await self._policy()
-        if policy is None:
-            await self._ask(self._redis.ping)
-            if not self._warned:
-                self._warned = True
-                logger.warning(
-                    "%s does not tell its maxmemory-policy: make sure it is noeviction", self._address
-                )
-        elif policy != "noeviction":
-            raise StoreUnavailable(
-                f"The store {self._address} may throw logs away: its maxmemory-policy is {policy}, "
-                "and must be noeviction."
-            )
+        await self._rare.check()
 
     async def close(self) -> None:
         """Wait for what was appended, then give the connections back."""
         await self._watches.close()
         await self._writer.close(_LAST_WRITES_S)
         await self._tail.close()
-        await self._redis.aclose(close_connection_pool=True)
+        await self._rare.close()
 
     def _take_away(self, id: str) -> None:
         """Remove, when Redis is there again, what a create that failed may have left."""
@@ -200,7 +154,7 @@ class RedisStore:
     async def _watch_others(self, id: str, owner: str, receive: Receive) -> None:
         """Watch a log that was not created here: hear its channel, if it goes on."""
         words = ("owner", "format", "tail", "until")
-        kept: list[Any] = await self._ask(lambda: self._redis.hmget(keys.record(id), words))
+        kept: list[Any] = await self._rare.ask(lambda redis: redis.hmget(keys.record(id), words))
         if kept[0] != owner.encode():
             raise NotFound
         check_format(kept[1])
@@ -212,52 +166,6 @@ class RedisStore:
             except BaseException:
                 self._watches.leave(id, receive)
                 raise
-
-    async def _policy(self) -> str | None:
-        """How Redis makes room, None if it does not say: managed ones may forbid CONFIG, or INFO."""
-        try:
-            return str((await self._ask(lambda: self._redis.info("memory")))["maxmemory_policy"])
-        except (NoPermissionError, KeyError):
-            pass
-        try:
-            return str(
-                (await self._ask(lambda: self._redis.config_get("maxmemory-policy")))["maxmemory-policy"]
-            )
-        except (NoPermissionError, ResponseError, KeyError):
-            return None
-
-    async def _run(self, script: Script, names: Sequence[str], *words: Any) -> Any:
-        async def run() -> Any:
-            try:
-                return await self._redis.evalsha(script.digest, len(names), *names, *words)
-            except NoScriptError:
-                return await self._redis.eval(script.source, len(names), *names, *words)
-
-        return await self._ask(run)
-
-    async def _ask(self, command: Callable[[], Awaitable[T]]) -> T:
-        """Ask until it is answered or patience ends; then raises `StoreUnavailable`."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + _PATIENCE_S
-        while True:
-            try:
-                return await command()
-            except AuthenticationError as error:  # before what it is a kind of
-                raise self._unavailable(f"refuses user or password: {error}") from error
-            except (NoPermissionError, NoScriptError):
-                raise
-            except (ReadOnlyError, OutOfMemoryError) as error:
-                raise self._unavailable(f"cannot write: {error}") from error
-            except ResponseError:
-                raise
-            except (RedisError, OSError) as error:
-                if loop.time() > until:
-                    raise self._unavailable(f"cannot be reached: {error or 'no answer'}") from error
-            await asyncio.sleep(_PAUSE_S * random.uniform(0.5, 1))
-
-    def _unavailable(self, trouble: str) -> StoreUnavailable:
-        logger.warning("%s %s", self._address, trouble)
-        return StoreUnavailable(f"The store {self._address} {trouble}")
 
 
 def _batches(numbers: Sequence[int], values: Sequence[bytes]) -> list[Batch]:
