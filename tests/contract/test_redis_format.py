@@ -114,7 +114,7 @@ async def test_fields_and_events_of_a_version_to_come_are_passed_over_and_kept(r
         await append(store, ID, len(LOG), texts("x"))
         assert (await store.record(ID, OWNER)).request == FULL
         events = [event for _, event in await stored(store, ID)]
-        assert events == [*LOG[:2], Notice("unknown", {"type": "later"}), *LOG[3:], Text("x")]
+        assert events == [*LOG[:2], Notice("skipped", {"what": "later"}), *LOG[3:], Text("x")]
     assert redis.ask("HGET", keys.record(ID), "more") == b"3"
     assert b'"more":{"a":1}' in redis.ask("HGET", keys.record(ID), "record")
 

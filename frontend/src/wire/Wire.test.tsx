@@ -65,7 +65,9 @@ test("the newest answer's facts and frames are shown, as they came", () => {
   const { grid } = show(recorded());
   expect(screen.getByText("first token 84 ms")).toBeTruthy();
   expect(screen.getByText("verified")).toBeTruthy();
-  const row = within(grid).getByText(/word1"/).closest('[role="row"]');
+  const row = within(grid)
+    .getByText(/word1"/)
+    .closest('[role="row"]');
   expect(row?.textContent).toContain('id: 1↵event: text↵data: {"seq":1,"type":"text","text":" word1"}↵↵');
   expect(row?.textContent).toContain("0.084");
 });

@@ -50,7 +50,7 @@ class Writing:
 class _Append:
     """One append, or several that waited together. `events`: None when too many wait: then it only asks."""
 
-    __slots__ = ("appends", "count", "done", "events", "first_seq", "further", "writing")
+    __slots__ = ("appends", "count", "done", "events", "first_seq", "further", "most", "writing")
 
     def __init__(self, appends: "Appends", writing: Writing, first_seq: int, events: list[Event], done: Done):
         self.appends = appends
@@ -58,10 +58,11 @@ class _Append:
         self.first_seq = first_seq
         self.events: list[Event] | None = events
         self.count = len(events)
+        self.most = len(events) + appends.buffer  # what the producer sends again may be long
         self.done = done
         self.further: list[Done] = []
 
-    def takes(self, first_seq: int, events: list[Event], done: Done, most: int) -> bool:
+    def takes(self, first_seq: int, events: list[Event], done: Done) -> bool:
         """Whether it could take a further append in."""
         end = self.first_seq + self.count
         if not self.first_seq <= first_seq <= end:
@@ -69,7 +70,7 @@ class _Append:
         self.further.append(done)
         missing = events[end - first_seq :]
         self.count += len(missing)
-        if self.count > most:
+        if self.count > self.most:
             self.events = None
         if self.events is not None and missing:
             self.events = self.events + missing if len(self.further) == 1 else _extended(self.events, missing)
@@ -106,7 +107,7 @@ class Appends:
 
     def __init__(self, writer: Writer, watches: Watches, retention_ms: int, buffer: int):
         self.retention_ms = retention_ms
-        self._buffer = buffer
+        self.buffer = buffer
         self._writer = writer
         self._watches = watches
         self._writings: dict[str, Writing] = {}
@@ -132,7 +133,7 @@ class Appends:
                 writing.tail = tail
             writing.attempt, writing.head = attempt, _head(id, attempt)
         waiting = writing.waiting
-        if waiting is not None and waiting.takes(first_seq, events, done, self._buffer):
+        if waiting is not None and waiting.takes(first_seq, events, done):
             return
         writing.waiting = append = _Append(self, writing, first_seq, events, done)
         self._writer.send(append)

@@ -104,7 +104,7 @@ def _event(value: Any) -> Event:
         return Text(value)
     kind = _EVENTS.get(value["type"])
     if kind is None:  # of a version to come; it must have its place in the log
-        return Notice("unknown", {"type": value["type"]})
+        return Notice("skipped", {"what": value["type"]})
     event: Event = msgspec.convert(value, kind)
     return event
 

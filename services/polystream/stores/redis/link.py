@@ -107,7 +107,7 @@ class Link:
                 for command in address.greeting:
                     wire.transport.write(pack(command))
                     reply = await wire.reply()
-                    if isinstance(reply, ReplyError):
+                    if isinstance(reply, ReplyError) and command[0] != "CLIENT":  # a name is not vital
                         raise reply
             except BaseException:
                 transport.abort()

@@ -41,19 +41,19 @@ class Tail:
         self._heard = 0.0
         self._pinging: asyncio.TimerHandle | None = None
 
-    def open(self, *channels: str) -> None:
-        """Subscribe from now on, without waiting."""
-        new = [channel for channel in channels if channel not in self._channels]
-        for channel in new:
-            self._channels[channel] = self._loop.create_future()
-        if new and self._link.ready:
-            self._link.write(pack(("SUBSCRIBE", *new)))
-        self._link.open()
+    def open(self, channel: str) -> asyncio.Future[None]:
+        """Subscribe, without waiting; done when its messages come, cancelled when they are wanted no more."""
+        confirmed = self._channels.get(channel)
+        if confirmed is None:
+            confirmed = self._channels[channel] = self._loop.create_future()
+            if self._link.ready:
+                self._link.write(pack(("SUBSCRIBE", channel)))
+            self._link.open()
+        return confirmed
 
     async def subscribe(self, channel: str) -> None:
         """Have the channel's messages from the return on. Raises `StoreUnavailable`."""
-        self.open(channel)
-        done, _ = await asyncio.wait({self._channels[channel]}, timeout=self._timeout_s)
+        done, _ = await asyncio.wait({self.open(channel)}, timeout=self._timeout_s)
         if not done:
             raise StoreUnavailable
 

@@ -101,7 +101,9 @@ class Watches:
             watch.remote = True
             watch.heard = self._loop.time()
             self._by_channel[keys.log(id)] = watch
-            self.tail.open(keys.log(id))
+            self.tail.open(keys.log(id)).add_done_callback(
+                lambda confirmed: None if confirmed.cancelled() else self._ask(watch)  # what came before it
+            )
             if self._tick is None:
                 self._tick = self._loop.call_later(SILENCE_S / 2, self._look)
         return watch

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 _BATCH_BYTES = 256 * 1024
 #: Least time from one batch to the next, seconds. A batch costs two system calls and a turn of the loop
 #: however little it holds. An append that comes alone does not wait.
-_PACE_S = 0.002
+_PACE_S = 0.004
 #: How long to wait before a batch that Redis could not serve is sent again, seconds.
 _AGAIN_S = 0.2
 #: Errors that pass: the whole batch is sent again. READONLY: a former primary; only a new connection helps.
