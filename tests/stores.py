@@ -44,6 +44,9 @@ class OtherStore:
     async def cancel(self, id: str, owner: str) -> Record:
         return await self.inner.cancel(id, owner)
 
+    def on_cancel(self, call: Callable[[str], None]) -> None:
+        self.inner.on_cancel(call)
+
     async def claim(self, key: str, id: str, digest: str, replacing: str | None = None) -> tuple[str, str]:
         return await self.inner.claim(key, id, digest, replacing)
 

@@ -6,6 +6,7 @@ import logging
 import socket
 import sys
 
+from polystream.core.errors import StreamError
 from polystream.core.generations import Generations
 from polystream.core.log import LogLimits
 from polystream.core.ports import Engine, Store
@@ -73,8 +74,24 @@ def _embedded_model(settings: Settings) -> Engine:
 
 
 def store(settings: Settings) -> Store:
-    """The store of the logs."""
-    return MemoryStore(settings.retention_s)
+    """The store that STORE_URL names; to be called within the event loop.
+
+    Raises `OSError` for a STORE_CA that cannot be read.
+    """
+    if not (url := settings.store_url.get_secret_value()):
+        return MemoryStore(settings.retention_s)
+    from polystream.stores.redis import (
+        Address,
+        RedisStore,
+    )  # here: its import takes time that others need not
+
+    return RedisStore(
+        Address.parse(url, settings.store_ca),
+        retention_s=settings.retention_s,
+        open_s=settings.generation_max_s + settings.retention_s,
+        buffer=settings.store_outage_buffer,
+        connect_timeout_s=settings.connect_timeout_s,
+    )
 
 
 def generations(settings: Settings) -> Generations:
@@ -105,8 +122,16 @@ def listener(name: str, settings: Settings, readers: Readers) -> Listener:
 
 
 async def serve(settings: Settings, protocols: tuple[str, ...]) -> None:
-    """Serve the protocols until a signal, then drain. Raises `OSError` when a port is taken."""
+    """Serve the protocols until a signal, then drain.
+
+    Raises `OSError` when a port is taken, `ValueError` when the store cannot be used.
+    """
     core = generations(settings)
+    try:
+        await core.store.check()
+    except StreamError as error:
+        await core.store.close()
+        raise ValueError(f"STORE_URL: {error}") from error
     readers = Readers(core, Pulse(settings.heartbeat_s, settings.reader_stall_s))
     servers = [listener(name, settings, readers) for name in protocols]
     for name, server in zip(protocols, servers, strict=True):

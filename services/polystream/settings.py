@@ -94,10 +94,22 @@ class Settings(BaseSettings):
         "model's own chat template.",
     )
 
-    store_url: str = Field(
-        "", description="The store of the logs; empty means this process's memory, the only one yet."
+    store_url: SecretStr = Field(
+        SecretStr(""),
+        description="The store of the logs, shared by replicas: redis://user:password@host:port/db, or "
+        "rediss: for TLS; its maxmemory-policy must be noeviction. Empty means this process's memory.",
     )
-    connect_timeout_s: Seconds = Field(5, description="Longest wait for a connection to the engine.")
+    store_ca: str = Field(
+        "", description="File of the CA that vouches for a rediss: store; empty means the system's."
+    )
+    store_outage_buffer: Count = Field(
+        10_000,
+        description="Most events of a generation that wait for a store that is away; further ones are asked "
+        "of its producer again.",
+    )
+    connect_timeout_s: Seconds = Field(
+        5, description="Longest wait for a connection to the engine or the store."
+    )
     first_token_timeout_s: Seconds = Field(
         120, description="Longest wait for the engine's first token; above its slowest prefill."
     )
@@ -164,9 +176,9 @@ class Settings(BaseSettings):
 
     @field_validator("store_url")
     @classmethod
-    def _check_store(cls, value: str) -> str:
-        if value:
-            raise ValueError("must be empty: the store in memory is the only one yet")
+    def _check_store(cls, value: SecretStr) -> SecretStr:
+        if (url := value.get_secret_value()) and not _names_a_redis(url):  # not repeated: it holds a password
+            raise ValueError("must be redis://host… or rediss://host…, with a number as path or none")
         return value
 
     @model_validator(mode="after")
@@ -188,6 +200,17 @@ def _names_a_server(url: str) -> bool:
         return False
     named = parts.scheme in ("http", "https") and bool(parts.hostname) and port_is_one
     return named and url.isprintable() and not set(" ?#") & set(url)
+
+
+def _names_a_redis(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        port_is_one = parts.port != 0
+    except ValueError:
+        return False
+    named = parts.scheme in ("redis", "rediss") and bool(parts.hostname) and port_is_one
+    plain = url.isascii() and url.isprintable() and not set(" ?#") & set(url)
+    return named and plain and re.fullmatch(r"/?|/[0-9]{1,4}", parts.path) is not None
 
 
 def load() -> Settings:

@@ -1,5 +1,6 @@
 """What every store guarantees about records, reading, cancelling and keys (`core.ports.Store`)."""
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -212,6 +213,18 @@ async def test_a_cancel_after_the_end_gives_the_final_state_and_has_no_effect(st
     made = await opened(store, [Finished("stop")])
     kept = await store.cancel(made.id, OWNER)
     assert (kept.cancel, kept.state, kept.reason) == (False, State.FINISHED, "stop")
+
+
+async def test_each_cancel_of_a_running_generation_is_told(store: Store):
+    told: list[str] = []
+    store.on_cancel(told.append)
+    made, ended = await opened(store, texts("a")), await opened(store, [Finished("stop")])
+    await store.cancel(ended.id, OWNER)
+    async with asyncio.timeout(5):
+        while not told:  # a store elsewhere may begin to listen only now
+            await store.cancel(made.id, OWNER)
+            await asyncio.sleep(0.005)
+    assert set(told) == {made.id}
 
 
 async def test_a_key_belongs_to_who_claims_it_first(store: Store):

@@ -42,6 +42,17 @@ TAKEN: dict[str, list[tuple[str, Any]]] = {
     "ENGINE_QUEUE": [("0", 0)],
     "ENGINE_MAX_PROMPT": [("0", 0)],
     "INSTRUCT_TEMPLATE": [("U: {instruction}\nS: ", "U: {instruction}\nS: ")],
+    "STORE_URL": [
+        (url, SecretStr(url))
+        for url in (
+            "redis://localhost",
+            "redis://:secret@h:6380/3",
+            "rediss://user:p%40ss@[::1]/",
+            "redis://user@h/0",
+        )
+    ],
+    "STORE_CA": [("/a/ca.pem", "/a/ca.pem")],
+    "STORE_OUTAGE_BUFFER": [("1", 1)],
     "LOG_MAX_EVENTS": [("2", 2), (str(2**20 - 1), 2**20 - 1)],
     "LOG_LEVEL": [(level, level) for level in ("debug", "info", "warning", "error")],
 }
@@ -63,7 +74,11 @@ REFUSED: dict[str, list[str]] = {
     "MODEL_PORT": ["65536"],
     "PORT": ["65536"],
     "INSTRUCT_TEMPLATE": ["x", "{instruction}{instruction}"],
-    "STORE_URL": ["memory:", "redis://localhost"],
+    "STORE_URL": [
+        "memory:", "localhost:6379", "redis://", "redis:///0", "redis://h:0", "redis://h:x", "redis://h/a", "redis://h/0/1",
+        "redis://h?db=1", "redis://h a", "unix:///redis.sock", "redis://ü",
+    ],
+    "STORE_OUTAGE_BUFFER": ["0", "-1", "x"],
     "OPENAI_API_BASE": ["scripted:", "host", "http://"],
     "SPLIT_REASONING": ["maybe"],
     "LOG_MAX_EVENTS": ["1", str(2**20), "x"],
@@ -93,14 +108,16 @@ def refusal() -> str:
 
 def test_an_empty_environment_gives_the_documented_defaults():
     knobs = load().model_dump()
-    assert (knobs.pop("engine_key"), knobs.pop("openai_api_key")) == (SecretStr(""), SecretStr(""))
+    secrets = [knobs.pop(name) for name in ("engine_key", "openai_api_key", "store_url")]
+    assert secrets == [SecretStr("")] * 3
     assert knobs == {
         "host": "127.0.0.1", "port": 8080, "rest_port": 5000, "websocket_port": 5001, "grpc_port": 50051,
         "model_port": 5100, "engine_url": "", "engine_headers": {}, "default_model": "",
         "openai_api_version": "",
         "openai_api_base": "", "openai_chat_engine": "", "split_reasoning": False,
         "model": "", "models_dir": "", "engine_threads": 0, "engine_workers": 0, "engine_batch": 8,
-        "engine_queue": 64, "engine_max_prompt": 2048, "instruct_template": "", "store_url": "",
+        "engine_queue": 64, "engine_max_prompt": 2048, "instruct_template": "", "store_ca": "",
+        "store_outage_buffer": 10_000,
         "connect_timeout_s": 5, "first_token_timeout_s": 120, "stall_timeout_s": 30, "status_hold_s": 10,
         "heartbeat_s": 10, "reader_stall_s": 30, "request_max_bytes": 2**20, "log_max_events": 100_000,
         "log_max_bytes": 8 * 2**20, "generation_max_s": 3600, "retention_s": 3600, "orphan_grace_s": 60,
@@ -125,7 +142,7 @@ def test_nonsense_is_refused_by_the_variable(name: str, value: str, environment:
 
 
 def test_every_field_is_tried():
-    assert set(TAKEN) == {name.upper() for name in Settings.model_fields} - {"STORE_URL"}  # takes none yet
+    assert set(TAKEN) == {name.upper() for name in Settings.model_fields}
     free = {
         "HOST",
         "DEFAULT_MODEL",
@@ -135,8 +152,9 @@ def test_every_field_is_tried():
         "OPENAI_API_KEY",
         "OPENAI_API_VERSION",
         "OPENAI_CHAT_ENGINE",
+        "STORE_CA",
     }
-    assert set(REFUSED) == set(TAKEN) - free | {"STORE_URL"}
+    assert set(REFUSED) == set(TAKEN) - free
 
 
 @pytest.mark.parametrize("name", TAKEN)
@@ -208,3 +226,10 @@ def test_a_key_for_azure_does_not_travel_to_another_engine(environment: pytest.M
     environment.setenv("OPENAI_API_KEY", "sk-article")
     environment.setenv("ENGINE_URL", "http://localhost/v1")
     assert load().engine_key.get_secret_value() == ""
+
+
+def test_the_password_of_the_store_is_shown_nowhere(environment: pytest.MonkeyPatch):
+    environment.setenv("STORE_URL", "redis://:s3cret@host")
+    assert "s3cret" not in repr(load()) + str(load())
+    environment.setenv("STORE_URL", "redis://:s3cret@host/x")
+    assert "s3cret" not in refusal()

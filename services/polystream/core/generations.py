@@ -37,6 +37,7 @@ class Generations:
         self._producers: dict[str, Producer] = {}
         self._followers: set[Follower] = set()
         self._idle = asyncio.Event()
+        store.on_cancel(self._cancelled)
 
     async def start(
         self,
@@ -114,8 +115,7 @@ class Generations:
         Gives the record as it stands. Raises `NotFound`.
         """
         await self.store.cancel(id, owner)
-        if producer := self._producers.get(id):
-            producer.cancel()
+        self._cancelled(id)
         return await self.store.record(id, owner)
 
     async def status(self, id: str, owner: str) -> Record:
@@ -184,6 +184,10 @@ class Generations:
                 if joined.may_be_joined:
                     return joined
             replacing = holder
+
+    def _cancelled(self, id: str) -> None:
+        if producer := self._producers.get(id):
+            producer.cancel()
 
     def _left(self, follower: Follower) -> None:
         self._followers.discard(follower)

@@ -127,6 +127,13 @@ class Store(Protocol):
         """Set the cancel flag (no effect after the end) and give the record. Raises `NotFound`."""
         ...
 
+    def on_cancel(self, call: Callable[[str], None]) -> None:
+        """Have `call` told the id of each generation whose cancel flag is set, by whatever replica.
+
+        A hint, at most once: what counts is the flag, which the record and each answer to an append carry.
+        """
+        ...
+
     async def claim(self, key: str, id: str, digest: str, replacing: str | None = None) -> tuple[str, str]:
         """Bind an idempotency key to (id, digest) if it is free or bound to `replacing`; who holds it now.
 

@@ -68,6 +68,7 @@ class MemoryStore:
         self._keys: dict[str, tuple[str, str]] = {}
         self._keys_of: dict[str, list[str]] = {}
         self._timers: set[asyncio.TimerHandle] = set()
+        self._cancelled: Callable[[str], None] = lambda id: None
 
     async def create(self, record: Record, started: Started) -> None:
         """Write the record and seq 0."""
@@ -125,8 +126,14 @@ class MemoryStore:
     async def cancel(self, id: str, owner: str) -> Record:
         """Set the cancel flag of a running generation."""
         entry = self._entry(id, owner)
-        entry.cancel = entry.cancel or entry.record.state is State.RUNNING
+        if entry.record.state is State.RUNNING:
+            entry.cancel = True
+            self._cancelled(id)
         return entry.present()
+
+    def on_cancel(self, call: Callable[[str], None]) -> None:
+        """Have `call` told of each cancel."""
+        self._cancelled = call
 
     async def claim(self, key: str, id: str, digest: str, replacing: str | None = None) -> tuple[str, str]:
         """Bind the key, or give its holder.
