@@ -30,7 +30,6 @@ UNREAD_MAX_BYTES = 1024 * 1024
 LARGEST_REQUESTS = 32
 #: What a client is given to close when it has taken its last bytes, seconds.
 LINGER_S = 1.0
-
 #: Bytes that are read at once, and frames that are taken in a turn of the loop: no client is alone.
 _READ_BYTES, _TURN_FRAMES = 16 * 1024, 64
 #: A piece of a request that is smaller, and not its last, costs more than it brings.
