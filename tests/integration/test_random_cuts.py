@@ -24,7 +24,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 SEED = int(os.environ.get("CUTS_SEED", "20261130"))
 #: Where the doors are -> how many generations are cut there.
-GENERATIONS = {"direct": 100, "front": 40}
+GENERATIONS = {"direct": 100, "front": 100}
 CUTS_EACH = 6
 #: Events read at most before a cut; a generation has more than CUTS_EACH times as many.
 MOST_EVENTS = 6
